@@ -68,10 +68,10 @@ plugin: ## Build the kubectl plugin (kubectl bpa)
 
 ##@ Test
 
-.PHONY: test unit integration integration-long e2e e2e-change e2e-upgrade e2e-kubespray e2e-kubespray-life e2e-kubespray-change e2e-kubespray-upgrade kubespray-story survival
+.PHONY: test unit integration integration-long e2e e2e-change e2e-upgrade e2e-configure e2e-plugins e2e-software e2e-restore e2e-kubespray e2e-kubespray-life e2e-kubespray-change e2e-kubespray-upgrade kubespray-story survival
 test: unit integration e2e survival kubespray-story ## Run all tests: unit, integration (real API server), e2e (real clusters), survival, kubespray
 unit: ## Run the tests that need no cluster
-	go test ./...
+	go test -timeout 20m ./...
 	go test -C bootstrap ./...
 integration: tools ## Test with real servers and clients: kube-apiserver, Metal3, Ironic, S3, containerd, skopeo, apt-get, tus-js-client, OCI conformance
 	$(machine) build
@@ -90,6 +90,7 @@ integration: tools ## Test with real servers and clients: kube-apiserver, Metal3
 	$(call debian,genisoimage,genisoimage)
 	$(call debian,fuser,psmisc)
 	go test ./pkg/bundle/debian ./pkg/depot/apt ./pkg/depot/tlscert -tags integration -count=1
+	go test ./pkg/tasks/kubespray -tags integration -run RealApt -count=1
 	go test -C bootstrap ./internal/cluster -tags integration -run Metal3 -count=1
 	go test ./test/integration/... -tags integration -skip $(long) -count=1 -timeout 40m
 	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket -tags integration -count=1 -timeout 25m
@@ -98,15 +99,25 @@ long := TestIronicReplacesOneHost
 integration-long: tools ## Test that one host that fails to receive its image costs no other host (real Ironic, about 10 min); first: make integration
 	go test ./test/integration -tags integration -run $(long) -count=1 -v -timeout 40m
 e2e: up plugin ## Test user scenarios, also with failures, on lab machines
-	go test ./test/e2e/... ./pkg/tasks/seedregistry ./pkg/tasks/backup -tags e2e -skip '^(TestChange|TestUpgradeCluster)$$' -count=1 -v -timeout 50m
+	go test ./pkg/tasks/software -tags integration -run "Real|ModuleActions" -count=1 -timeout 20m
+	go test ./test/e2e/... ./pkg/tasks/seedregistry ./pkg/tasks/backup -tags e2e -skip '^(TestChange|TestUpgradeCluster|TestPatch|TestConfigure|TestPlugins|TestCPUManager|TestSoftware|TestRestore|TestRestoreOfThree)$$' -count=1 -v -timeout 55m
 e2e-change: up plugin ## Test one cluster that grows, loses machines and shrinks, on lab machines (about 15 min)
 	go test ./test/e2e -tags e2e -run '^TestChange$$' -count=1 -v -timeout 40m
-e2e-upgrade: up plugin ## Test the upgrade of a cluster over one minor version, on lab machines (about 15 min; the first build of the old version 20 min)
+e2e-upgrade: up plugin ## Test the upgrade of a cluster over one minor version, and a patch of its operating systems, on lab machines (about 25 min; the first build of the old version 20 min)
 	$(lab) artifacts --kubernetes 1.34.3
-	go test ./test/e2e -tags e2e -run '^TestUpgradeCluster$$' -count=1 -v -timeout 40m
+	go test ./test/e2e -tags e2e -run '^(TestUpgradeCluster|TestPatch)$$' -count=1 -v -timeout 60m
+e2e-configure: up plugin ## Test variables that are applied without a drain, on lab machines (about 5 min)
+	go test ./test/e2e -tags e2e -run '^TestConfigure$$' -count=1 -v -timeout 20m
+e2e-software: up plugin ## Test packages on the nodes of one cluster: updates, failures, a worker that is down, removal, on lab machines (about 10 min)
+	go test ./test/e2e -tags e2e -run '^TestSoftware$$' -count=1 -v -timeout 30m
+e2e-plugins: up plugin ## Test plugins that are added, fail, change the nodes and are removed, on lab machines (about 15 min)
+	go test ./test/e2e -tags e2e -run '^(TestPlugins|TestCPUManager)$$' -count=1 -v -timeout 40m
+e2e-restore: up plugin ## Test a backup, the loss of the control plane and its restore, on lab machines (about 30 min)
+	go test ./test/e2e -tags e2e -run '^TestRestore' -count=1 -v -timeout 60m
 e2e-kubespray: up plugin ## Test an installation with the real kubespray (first: make kubespray)
 	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
 	go test ./pkg/inventory -tags kubespray -run Kubesprays -count=1
+	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./pkg/upgrade -tags kubespray -run OnKubespray -count=1
 	go test ./test/e2e -tags e2e,kubespray -run TestKubespray -count=1 -v -timeout 20m
 e2e-kubespray-life: up plugin ## Test deletion, exchanged roles, killed installations and a dead host with the real kubespray (about 40 min)
 	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }

@@ -7,8 +7,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 # The generators read Go packages and write to pkg, config and docs. They need nothing else.
-# tekton is there because config links to its files.
-cp -r go.mod go.sum hack pkg config docs tekton "$copy"
+# tekton is there because config links to its files, and plugins because pkg/plugin embeds it.
+cp -r go.mod go.sum hack pkg config docs tekton plugins "$copy"
 "$copy/hack/update-codegen.sh" "$copy" >/dev/null
 
 if ! diff -ru pkg/apis "$copy/pkg/apis" || ! diff -ru pkg/client "$copy/pkg/client" ||

@@ -15,7 +15,8 @@ var CoreDNS []byte
 //go:embed metal3-crds.yaml
 var Metal3 []byte
 
-// DepotRoleBinding lets the machine's depot create token reviews and access reviews.
+// DepotRoleBinding lets the machine's depot create token reviews and access reviews, and read
+// Softwares.
 //
 //go:embed depot-rolebinding.yaml
 var DepotRoleBinding []byte

@@ -1,5 +1,5 @@
 // Command controller is BPA's controller. It installs a cluster on hosts of the site for each
-// Provisioning, and backs the clusters up.
+// Provisioning, backs the clusters up, and installs their Softwares.
 package main
 
 import (
@@ -12,7 +12,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/prerequisites"
 	"github.com/akraino-icn/bpa/pkg/reconciler/access"
 	"github.com/akraino-icn/bpa/pkg/reconciler/backup"
+	"github.com/akraino-icn/bpa/pkg/reconciler/packages"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
+	"github.com/akraino-icn/bpa/pkg/reconciler/software"
 )
 
 // component names the controller in leases, logs and metrics.
@@ -30,5 +32,6 @@ func main() {
 		}
 		log.Fatal(err)
 	}
-	sharedmain.MainWithConfig(provisioning.WithSelectors(ctx), component, config, provisioning.NewController, access.NewController, backup.NewController, backup.NewScheduler)
+	sharedmain.MainWithConfig(packages.With(provisioning.WithSelectors(ctx)), component, config,
+		provisioning.NewController, access.NewController, backup.NewController, backup.NewScheduler, software.NewController)
 }

@@ -47,7 +47,7 @@ func main() {
 	c.minRate = size(deadline.Default().Rate)
 	flag.Var(&c.minRate, "min-rate", "lowest average speed of a transfer in bytes per second; the depot cuts off a slower transfer")
 	flag.BoolVar(&c.anonymousRead, "anonymous-read", true, "allow reads without a token; false: reads need a token and permission too")
-	flag.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig of the Kubernetes API server that reviews tokens; default in a pod: the API server of its cluster")
+	flag.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig of the Kubernetes API server that reviews tokens and has the Softwares; default in a pod: the API server of its cluster")
 	flag.StringVar(&c.audience, "audience", kubernetes.Audience, "audience that tokens must have; empty: the API server's own audience")
 	c.storage.flags(flag.CommandLine)
 	flag.BoolVar(&c.verbose, "verbose", false, "log every request")
@@ -78,10 +78,15 @@ func run(ctx context.Context, c config, log *slog.Logger) error {
 		return err
 	}
 	defer held.Close()
-	store, err := depot.New(c.root, append(c.storage.options(), depot.WithLogger(log))...)
+	software, err := c.software()
 	if err != nil {
 		return err
 	}
+	store, err := depot.New(c.root, append(c.storage.options(), append(software, depot.WithLogger(log))...)...)
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, store.StopWaiting)
 	endpoints, err := openListeners(ctx, c, store, log)
 	if err != nil {
 		return errors.Join(err, store.Close())

@@ -1,16 +1,19 @@
 // Command kubespray is the task kubespray. With a kubespray playbook, it installs the cluster, adds,
-// upgrades or removes nodes, or removes the cluster.
+// upgrades or removes nodes, restores the cluster from a backup, or removes the cluster.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"io"
 	"os"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
+	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/depot/client"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -28,10 +31,11 @@ func main() {
 	flag.StringVar(&mounts.RequestDir, "request-dir", "", "folder with "+contract.KeyRequest)
 	flag.StringVar(&mounts.InventoryDir, "inventory-dir", "", "folder with "+contract.KeyNodes+", "+contract.KeyHostsINI+" and "+contract.KeyGroupVars)
 	flag.StringVar(&mounts.SSHDir, "ssh-dir", "", "folder with "+node.KeyFile)
+	flag.StringVar(&mounts.BackupKeyDir, "backup-key-dir", "", "folder with "+backup.KeyIdentity+"; empty: the run restores no backup")
 	flag.StringVar(&in.PlaybooksDir, "playbooks-dir", "/kubespray", "folder with the playbooks and their ansible.cfg")
 	flag.StringVar(&in.ScratchDir, "scratch-dir", os.TempDir(), "writable folder, preferably in memory: the private key is copied there")
 	flag.DurationVar(&in.ConnectLimit, "connect-limit", 15*time.Second, "how long the first connection to a node may take")
-	flag.DurationVar(&in.BootLimit, "boot-limit", 0, "how long to wait for nodes that do not answer; 0: 10 minutes for nodes with an image of BPA, 1 minute for a reset or a removal, otherwise no time")
+	flag.DurationVar(&in.BootLimit, "boot-limit", 0, "how long to wait for nodes that do not answer; 0: 10 minutes for nodes with an image of BPA, 1 minute for a reset or a removal, 15 minutes for a patched machine that boots again, otherwise no time")
 	flag.DurationVar(&in.HealthLimit, "health-limit", 5*time.Minute, "how long nodes and system pods may take to become Ready after the playbook")
 	flag.DurationVar(&in.ProbeLimit, "look-limit", 40*time.Second, "how long one query for the nodes and system pods of the new cluster may take")
 	resultsDir := flag.String("results-dir", task.ResultsDir, "folder for results")
@@ -51,7 +55,9 @@ func main() {
 			KnownHosts: kube.NewStore(maps, contract.KnownHostsName(*provisioning)),
 			Progress:   kube.NewStore(maps, contract.ProgressName(*provisioning)),
 			Installed:  kube.NewStore(maps, contract.InstalledName(*provisioning)),
+			Software:   kube.NewStore(maps, contract.SoftwareName(*provisioning)),
 			Machines:   kubespray.OnMachines{},
+			Copy:       download,
 			Log:        os.Stdout,
 		})
 		if err != nil {
@@ -67,4 +73,17 @@ func playbook(scratch string) func(context.Context, process.Command, io.Writer, 
 		defer process.CloseMasters(scratch)
 		return process.Exec(ctx, process.KillAfter, c, stdout, stderr)
 	}
+}
+
+// download opens a file of the depot. It sends no token: nodes read there without one, too.
+func download(ctx context.Context, request contract.Request, path string) (io.ReadCloser, error) {
+	if request.DepotURL == "" {
+		return nil, errors.New("the cluster has no depot")
+	}
+	depot, err := client.Connect(ctx, request.DepotURL, client.Options{CA: []byte(request.DepotCA)})
+	if err != nil {
+		return nil, err
+	}
+	body, _, err := depot.GetFile(ctx, path)
+	return body, err
 }

@@ -90,7 +90,7 @@ func seed(ctx context.Context, o options, request contract.Request) (map[string]
 	if err != nil {
 		return nil, task.Because(contract.ReasonInvalidRequest, err)
 	}
-	in := seedregistry.Input{Pins: pins, OSImage: seedregistry.UploadedImage(request), List: seedregistry.WithOSImage(needed, request), Depot: request.DepotURL, Connected: request.Connected}
+	in := seedregistry.Input{Request: request, Pins: pins, OSImage: seedregistry.UploadedImage(request), List: seedregistry.WithOSImage(needed, request), Depot: request.DepotURL, Connected: request.Connected}
 	if o.depotWrite != "" && in.Depot != "" {
 		in.Depot = o.depotWrite
 	}

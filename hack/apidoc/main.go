@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -131,7 +132,7 @@ func fields(out io.Writer, more *details, prefix string, schema apiextensionsv1.
 		for {
 			switch {
 			case inner.Items != nil && inner.Items.Schema != nil:
-				inner, path, kind = *inner.Items.Schema, path+"[]", "list of "+inner.Items.Schema.Type
+				inner, path, kind = *inner.Items.Schema, path+"[]", "list of "+cmp.Or(inner.Items.Schema.Type, "string or object") // as SoftwareEntry
 				continue
 			case inner.AdditionalProperties != nil && inner.AdditionalProperties.Schema != nil:
 				inner, path, kind = *inner.AdditionalProperties.Schema, path+".*", strings.Replace(kind, "object", "maps", 1)

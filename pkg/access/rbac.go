@@ -10,6 +10,8 @@ import (
 const (
 	// HealthRole is the name of the roles of all users of kind Health.
 	HealthRole = "bpa-health"
+	// SoftwareRoleName is the name of the role of all users of kind Software.
+	SoftwareRoleName = "bpa-software"
 	// LeaseNamespace is the namespace in which kubelets renew the Leases of their nodes.
 	LeaseNamespace = "kube-node-lease"
 
@@ -23,7 +25,7 @@ func Labels(provisioning string) map[string]string {
 	return map[string]string{contract.LabelCluster: provisioning, labelBy: by}
 }
 
-// AdminBinding returns the binding that gives a user of kind Admin its rights.
+// AdminBinding returns the binding that gives a user of kind Admin or Plugins its rights.
 func AdminBinding(provisioning string, u User) *rbacv1.ClusterRoleBinding {
 	return clusterBinding(provisioning, u, adminRole)
 }
@@ -59,4 +61,20 @@ func HealthRoles() (*rbacv1.ClusterRole, *rbacv1.Role) {
 	}}
 	leases.Namespace = LeaseNamespace
 	return all, leases
+}
+
+// SoftwareBinding returns the binding of a user of kind Software.
+func SoftwareBinding(provisioning string, u User) *rbacv1.ClusterRoleBinding {
+	return clusterBinding(provisioning, u, SoftwareRoleName)
+}
+
+// SoftwareRole returns the rights to drain nodes: to cordon them, and to evict their pods. DaemonSets are
+// read because their pods stay.
+func SoftwareRole() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: SoftwareRoleName, Labels: map[string]string{labelBy: by}}, Rules: []rbacv1.PolicyRule{
+		{Verbs: []string{"get", "list", "patch"}, APIGroups: []string{""}, Resources: []string{"nodes"}},
+		{Verbs: []string{"get", "list"}, APIGroups: []string{""}, Resources: []string{"pods"}},
+		{Verbs: []string{"create"}, APIGroups: []string{""}, Resources: []string{"pods/eviction"}},
+		{Verbs: []string{"get"}, APIGroups: []string{"apps"}, Resources: []string{"daemonsets"}},
+	}}
 }

@@ -13,6 +13,10 @@ type Kind string
 const (
 	Admin  Kind = "admin"  // everything, as cluster-admin
 	Health Kind = "health" // the reads of a health check: see HealthRoles
+	// Plugins has the rights of Admin, for the time of one run of the task install-plugins.
+	Plugins Kind = "plugins"
+	// Software drains nodes, for the time of one run of the task install-software: see SoftwareRole.
+	Software Kind = "software"
 )
 
 // User is a user of an application cluster that only BPA creates. Its name has the form
@@ -24,9 +28,9 @@ type User struct {
 }
 
 // mostCluster keeps the whole name within 64 bytes, the limit of X.509 for a CommonName.
-const mostCluster = 64 - len("bpa::health:12345678")
+const mostCluster = 64 - len("bpa::software:12345678")
 
-var userName = regexp.MustCompile(`^bpa:([A-Za-z0-9._-]+):(admin|health):([0-9a-f]{8})$`)
+var userName = regexp.MustCompile(`^bpa:([A-Za-z0-9._-]+):(admin|health|plugins|software):([0-9a-f]{8})$`)
 
 // NewUser returns a user with a new name.
 func NewUser(cluster string, kind Kind, random io.Reader) (User, error) {

@@ -25,6 +25,23 @@ func NewKey() (identity, recipient string, err error) {
 	return pair.String(), pair.Recipient().String(), nil
 }
 
+// CheckIdentity returns an error unless the data of the Secret have the private key for this public key. The
+// error never contains a key.
+func CheckIdentity(data map[string][]byte, recipient string) error {
+	text := strings.TrimSpace(string(data[KeyIdentity]))
+	if text == "" {
+		return errors.New("it has no key " + KeyIdentity)
+	}
+	pair, err := age.ParseX25519Identity(text)
+	if err != nil {
+		return fmt.Errorf("key %s is not a private key of age", KeyIdentity) // err may quote the key
+	}
+	if pair.Recipient().String() != recipient {
+		return fmt.Errorf("its private key is not the one for %s", recipient)
+	}
+	return nil
+}
+
 // RecipientOf returns the public key in the data of the Secret. If it has only the private key, the
 // public key is computed.
 func RecipientOf(data map[string][]byte) (string, error) {

@@ -29,6 +29,10 @@ type State struct {
 	// DrainSeconds limits the time in which the pods of a node must have left it.
 	DrainSeconds int
 	Rollout      Rollout
+	// Restore describes the backup that the cluster gets before every other change; nil: none. The
+	// Kubernetes version of the backup is RestoreVersion; empty: it is not known.
+	Restore        *contract.Restore
+	RestoreVersion string
 	// RemoveFirst puts removals before additions, because an addition needs a host that a removal
 	// frees.
 	RemoveFirst bool
@@ -52,6 +56,9 @@ type Step struct {
 // String describes the step, such as "add worker-2, worker-3".
 func (s Step) String() string {
 	var parts []string
+	if r := s.Request.Restore; r != nil {
+		parts = append(parts, "restore Backup "+r.Backup)
+	}
 	for _, p := range []struct {
 		verb  string
 		nodes []string
@@ -63,10 +70,8 @@ func (s Step) String() string {
 	if s.Standby {
 		parts = append(parts, "claim standby hosts")
 	}
-	if u := s.Request.Upgrade; u != nil && u.From == s.Request.KubernetesVersion {
-		parts = append(parts, "give "+listNames(s.Upgrade)+" the requested settings")
-	} else if u != nil {
-		parts = append(parts, fmt.Sprintf("upgrade %s to %s", listNames(s.Upgrade), s.Request.KubernetesVersion))
+	if s.Request.Upgrade != nil {
+		parts = append(parts, s.upgradeText())
 	}
 	if len(parts) == 0 {
 		return "check the cluster"
@@ -74,9 +79,35 @@ func (s Step) String() string {
 	return strings.Join(parts, "; ")
 }
 
+// upgradeText describes what the step does with the nodes of its upgrade.
+func (s Step) upgradeText() string {
+	nodes, u := listNames(s.Upgrade), s.Request.Upgrade
+	switch {
+	case u.Narrow != nil:
+		return describeNarrow(u.Narrow)
+	case s.Request.OnlyPatches():
+		return "patch the operating system of " + nodes
+	}
+	text := fmt.Sprintf("upgrade %s to %s", nodes, s.Request.KubernetesVersion)
+	if u.From == s.Request.KubernetesVersion {
+		text = "give " + nodes + " the requested settings"
+	}
+	record := contract.Installed{Patched: s.Request.Patched, Nodes: s.Request.Members, Request: s.Request}
+	if slices.ContainsFunc(record.Nodes, func(n contract.Node) bool {
+		_, patch := record.Lacks(n, s.Request)
+		return patch && slices.Contains(s.Upgrade, n.Name)
+	}) {
+		text += ", with a patch of the operating system"
+	}
+	return text
+}
+
 // Next returns the next operation; false: the cluster is the requested one, or it cannot be changed now
 // (see Waiting, Upgrading and Refused).
 func Next(s State) (Step, bool) {
+	if s.Restore != nil {
+		return s.restore(), true
+	}
 	if !s.quorum() {
 		return Step{}, false
 	}

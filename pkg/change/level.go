@@ -9,19 +9,61 @@ import (
 )
 
 // level is the Kubernetes version of a node, and its result of Request.Settings. begun is the version to
-// which a run has begun to change the node; empty: the node is not half changed. A node that is half
-// changed has no level that a request could have, so it is upgraded in any case.
-type level struct{ version, settings, begun string }
+// which a run has begun to change the node; empty: no playbook has left it half changed. A node that is
+// half changed has no level that a request could have, so it is upgraded in any case.
+type level struct {
+	version, settings, begun string
+	patch                    patchState
+}
+
+// patchState is the state of a node's operating system.
+type patchState string
+
+const (
+	patched   patchState = ""          // it has the requested patch level, or none is requested
+	unpatched patchState = "unpatched" // it is to be patched
+	patching  patchState = "patching"  // a run has begun to patch it
+)
 
 func (l level) String() string { return l.version }
+
+// samePlaybook reports whether two levels are the same except for the state of the operating system.
+func (l level) samePlaybook(other level) bool {
+	l.patch = other.patch
+	return l == other
+}
 
 func (s State) level(n contract.Node) level {
 	version, settings := s.Installed.Level(n)
 	l := level{version: version, settings: settings}
 	if n.Target != nil {
-		l.begun = cmp.Or(n.Target.Version, version)
+		l.begun = n.Target.Version
+	}
+	switch {
+	case halfPatched(n):
+		l.patch = patching
+	case s.Wanted.Patched != "" && s.Installed.PatchOf(n) != s.Wanted.Patched:
+		l.patch = unpatched
 	}
 	return l
+}
+
+// patch returns the patch level that these nodes are to get; empty: none is to be patched. If the request
+// was taken back while a node was being patched, the patch of this node is completed, because it may have
+// packages that are not configured. The nodes that were not touched then stay as they are.
+func (s State) patch(nodes []contract.Node) string {
+	if s.Wanted.Patched != "" {
+		return s.Wanted.Patched
+	}
+	if i := slices.IndexFunc(nodes, halfPatched); i >= 0 {
+		return nodes[i].Target.Patch
+	}
+	return ""
+}
+
+// patches reports whether a node is to be patched.
+func (s State) patches() bool {
+	return slices.ContainsFunc(s.Installed.Nodes, func(n contract.Node) bool { return s.level(n).patch != patched })
 }
 
 // versions returns the oldest and the newest version of a node. A version to which a run has begun to
@@ -93,10 +135,24 @@ func (s State) at(r contract.Request, l level) contract.Request {
 	return r
 }
 
-// mixed reports whether the nodes have different versions or variables, or one is half changed.
+// mixed reports whether the nodes have different versions or variables, or a playbook has left one half
+// changed. Patch levels do not count: they are no part of a request's inventory.
 func (s State) mixed() bool {
-	return slices.ContainsFunc(s.Installed.Nodes, func(n contract.Node) bool { return halfChanged(n) || s.level(n) != s.level(s.Installed.Nodes[0]) })
+	if len(s.Installed.Nodes) == 0 {
+		return false
+	}
+	first := s.level(s.Installed.Nodes[0])
+	return slices.ContainsFunc(s.Installed.Nodes, func(n contract.Node) bool {
+		l := s.level(n)
+		return l.begun != "" || l.version != first.version || l.settings != first.settings
+	})
 }
 
 // halfChanged reports whether a run has begun to change the node, and has not completed this.
 func halfChanged(n contract.Node) bool { return n.Target != nil }
+
+// halfPatched reports whether a run has begun to patch the node, and has not completed this.
+func halfPatched(n contract.Node) bool { return n.Target != nil && n.Target.Patch != "" }
+
+// onlyHalfPatched reports whether a patch is all that a run has begun and not completed on the node.
+func onlyHalfPatched(n contract.Node) bool { return halfPatched(n) && n.Target.Version == "" }

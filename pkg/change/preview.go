@@ -43,6 +43,9 @@ func (s State) after(step Step) State {
 	}
 	nodes := slices.Clone(step.Request.Members) // the installed nodes, each with its own version
 	leave := slices.Clone(step.Replace)
+	if step.Operation == contract.OperationRestore {
+		leave = append(leave, step.Remove...)
+	}
 	if removal := step.Request.Remove; removal != nil {
 		leave = append(leave, removal.Nodes...)
 		for _, set := range removal.Sets { // which of them leave is not known here
@@ -66,7 +69,11 @@ func (s State) after(step Step) State {
 	if step.Operation == contract.OperationAddControlPlane {
 		nodes = s.joinEtcd(nodes)
 	}
-	s.Installed = contract.Installed{Request: step.Request, Nodes: nodes, EtcdNext: s.Installed.EtcdNext}
+	if step.Operation == contract.OperationRestore {
+		nodes, s.Restore, step.Request.Restore = allJoinEtcd(nodes), nil, nil
+	}
+	s.Installed = contract.Installed{Request: step.Request, Nodes: nodes, EtcdNext: s.Installed.EtcdNext, Patched: s.Installed.Patched}
+	s.Installed.SettlePatched()
 	return s
 }
 
@@ -78,9 +85,16 @@ func (s State) upgraded(step Step) State {
 	for i, n := range s.Installed.Nodes {
 		if slices.Contains(step.Upgrade, n.Name) {
 			s.Installed.Nodes[i].Version, s.Installed.Nodes[i].Settings, s.Installed.Nodes[i].Target = target.version, target.settings, nil
+			if step.Request.Upgrade.Narrow != nil {
+				s.Installed.Nodes[i].Target = n.Target.Unpatched()
+			}
+			if patch := step.Request.Upgrade.Patch; patch != "" {
+				s.Installed.Nodes[i].Patched = patch
+			}
 		}
 	}
-	if slices.ContainsFunc(s.Installed.Nodes, func(n contract.Node) bool { return s.level(n) != target }) {
+	s.Installed.SettlePatched()
+	if slices.ContainsFunc(s.Installed.Nodes, func(n contract.Node) bool { return !s.level(n).samePlaybook(target) }) {
 		return s
 	}
 	s.Installed.Request = step.Request
@@ -113,6 +127,20 @@ func (s State) joinEtcd(nodes []contract.Node) []contract.Node {
 		if joins && s.lost(n) {
 			nodes[i].Etcd = ""
 		}
+	}
+	return nodes
+}
+
+// allJoinEtcd makes control planes members of a new etcd, as many as inventory.Members does. It gives them
+// any name.
+func allJoinEtcd(nodes []contract.Node) []contract.Node {
+	planes := 0
+	for i := range nodes {
+		nodes[i].Etcd = ""
+		planes += oneIf(controlPlane(nodes[i].Roles))
+	}
+	for i := range planes - (1 - planes%2) { // they are first
+		nodes[i].Etcd = "new"
 	}
 	return nodes
 }

@@ -14,17 +14,21 @@ import (
 type Progress struct {
 	From, To, Hop string // the oldest version of a node, the requested version, and the one that all nodes get first
 	Newest        string // the newest version of a node
-	Done, Total   int    // nodes that have Hop with the requested variables, and all nodes
+	Done, Total   int    // nodes that have Hop with the variables that come first, and all nodes
 	// Waits is why the upgrade does not go on; empty: it does.
 	Waits string
 	// Paused reports that it waits because of Rollout.PauseAfterControlPlane.
 	Paused bool
 	// Versions has the versions of the nodes in words.
 	Versions string
+	// Patch is the patch level that nodes get; empty: no node is to be patched. OnlyPatch reports that no
+	// node needs anything else.
+	Patch     string
+	OnlyPatch bool
 }
 
-// Upgrading returns how far the requested upgrade is; nil: the nodes have what the spec requests. For an
-// upgrade that is refused after it has begun, Hop is empty.
+// Upgrading returns how far the requested upgrade is; nil: the nodes have what the spec requests, or it is
+// refused. For an upgrade that is refused after it has begun, Hop is empty.
 func Upgrading(s State) *Progress {
 	if len(s.Installed.Nodes) == 0 {
 		return nil
@@ -36,8 +40,11 @@ func Upgrading(s State) *Progress {
 	case a != nil:
 		p.Hop, p.Done, p.Waits = a.hop.version, a.done, s.waitsFor(a)
 		p.Paused = s.pauses(a)
-	case len(s.refusedUpgrade()) == 0 || !s.mixed():
+	case len(s.refusedUpgrade()) == 0 || !s.mixed() && !slices.ContainsFunc(s.Installed.Nodes, halfChanged):
 		return nil
+	}
+	if s.patches() {
+		p.Patch, p.OnlyPatch = s.patch(s.Installed.Nodes), a != nil && len(a.path) == 1 && s.onlyPatches(a)
 	}
 	return p
 }
@@ -50,8 +57,9 @@ func (s State) describeVersions() string {
 		groups[s.level(n)] = append(groups[s.level(n)], n.Name)
 	}
 	order := slices.SortedFunc(maps.Keys(groups), func(a, b level) int {
-		return cmp.Or(upgrade.Compare(b.version, a.version), oneIf(b.settings == s.Wanted.Settings())-oneIf(a.settings == s.Wanted.Settings()), cmp.Compare(a.settings, b.settings), cmp.Compare(a.begun, b.begun))
+		return cmp.Or(upgrade.Compare(b.version, a.version), oneIf(b.settings == s.Wanted.Settings())-oneIf(a.settings == s.Wanted.Settings()), cmp.Compare(a.settings, b.settings), cmp.Compare(a.begun, b.begun), cmp.Compare(a.patch, b.patch))
 	})
+	patches := s.patches()
 	sameVersion := func(l level) bool {
 		return slices.ContainsFunc(order, func(o level) bool { return o.version == l.version && o.settings != l.settings })
 	}
@@ -67,6 +75,14 @@ func (s State) describeVersions() string {
 			text += " with the requested settings"
 		case sameVersion(l):
 			text += " with earlier settings"
+		}
+		switch {
+		case l.patch == patching:
+			text += ", patch not complete"
+		case l.patch == unpatched:
+			text += ", not patched"
+		case patches && s.Wanted.Patched != "": // otherwise the others stay as they are
+			text += ", patched"
 		}
 		parts = append(parts, fmt.Sprintf("%s: %s", text, listNames(groups[l])))
 	}

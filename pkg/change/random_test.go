@@ -1,7 +1,6 @@
 package change
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -19,11 +18,19 @@ type world struct {
 	State
 	hosts int              // number of hosts so far
 	runs  map[string]level // what the nodes really run, by the UIDs of their hosts
-	ended map[string]int   // steps by operation and outcome
+	// systems has the patch levels that the operating systems really have, and half those to which a failed
+	// patch has begun to bring them, by the UIDs of the hosts.
+	systems, half map[string]string
+	// dirty has the variables that a failed run has begun to apply without a drain, and drained the UIDs of
+	// the hosts whose nodes an upgrade has begun to change.
+	dirty, drained map[string]bool
+	ended          map[string]int // steps by operation and outcome
 }
 
 func newWorld(r *rand.Rand, ended map[string]int) *world {
-	w := &world{Rand: r, ended: ended, runs: map[string]level{}, State: State{Lost: map[string]bool{}, DrainSeconds: 60}}
+	w := &world{Rand: r, ended: ended, runs: map[string]level{}, systems: map[string]string{}, half: map[string]string{}}
+	w.dirty, w.drained = map[string]bool{}, map[string]bool{}
+	w.State = State{Lost: map[string]bool{}, DrainSeconds: 60}
 	w.Wanted.KubernetesVersion = "1.33.5"
 	for i := range 1 + r.IntN(3) {
 		w.Wanted.Slots = append(w.Wanted.Slots, contract.Slot{Name: fmt.Sprintf("m%d", i), Roles: rolesOf("m")})
@@ -78,9 +85,14 @@ func (w *world) record(request contract.Request, nodes []contract.Node) {
 			ordered = append(ordered, n)
 		}
 	}
-	contract.CopyTargets(ordered, stamped, request.Gone())
+	contract.CopyTargets(ordered, stamped, request.Renewed())
+	if len(w.Installed.Nodes) == 0 {
+		w.Installed.Patched = request.Patched
+	}
 	slices.SortStableFunc(ordered, func(a, b contract.Node) int { return oneIf(controlPlane(b.Roles)) - oneIf(controlPlane(a.Roles)) })
+	request.Restore = nil
 	w.Installed.Request, w.Installed.Nodes, w.Installed.EtcdNext = request, ordered, max(etcdNext, w.Installed.EtcdNext)
+	w.Installed.SettlePatched()
 	gone := func(name string) bool { return !isNamed(ordered, name) }
 	w.Installed.Draining, w.Installed.Leaving = slices.DeleteFunc(w.Installed.Draining, gone), slices.DeleteFunc(w.Installed.Leaving, gone)
 	for name := range w.Lost {
@@ -98,12 +110,14 @@ func (w *world) isMember(n contract.Node) bool {
 func (w *world) edit() {
 	r := &w.Wanted
 	r.Slots, r.Sets = slices.Clone(r.Slots), slices.Clone(r.Sets)
-	switch w.IntN(8) {
+	switch w.IntN(11) {
+	case 8, 9, 10:
+		r.Patched = []string{"", "t1", "t2"}[w.IntN(3)]
 	case 6:
 		r.KubernetesVersion = []string{"1.33.5", "1.34.3", "1.34.7", "1.35.0", "1.35.4"}[w.IntN(5)]
 		w.Rollout = Rollout{MaxUnavailable: w.IntN(4), PauseAfterControlPlane: w.IntN(4) == 0, DrainSeconds: 30}
 	case 7:
-		r.Vars = map[string]json.RawMessage{"a": json.RawMessage(fmt.Sprint(w.IntN(3)))}
+		w.editVariables()
 	case 0, 1: // a new node
 		name := fmt.Sprintf("%c%d", "mww"[w.IntN(3)], w.IntN(6))
 		if !slices.ContainsFunc(r.Slots, func(s contract.Slot) bool { return s.Name == name }) {
@@ -151,8 +165,14 @@ func (w *world) check(step Step) string {
 	switch {
 	case !contract.OperationOf(step.Operation).ChangesCluster() || r.Operation != step.Operation:
 		return "the operation does not change a cluster"
+	case r.Upgrade != nil && r.Upgrade.Narrow != nil:
+		return w.checkConfigure(step)
 	case len(step.Upgrade) > 0:
 		return w.checkUpgrade(step)
+	case step.Operation == contract.OperationRestore:
+		return w.checkRestore(step)
+	case w.Restore != nil:
+		return "the restore does not come first"
 	case adds != (r.Remove == nil):
 		return "the operation and the removal contradict each other"
 	case adds && len(step.Remove) > 0 || !adds && len(step.Add)+len(step.Replace) > 0:
@@ -242,7 +262,9 @@ func (w *world) apply(step Step, chaos bool) string {
 	if outcome == "fails" {
 		return ""
 	}
-	if step.Request.Upgrade != nil {
+	if u := step.Request.Upgrade; u != nil && u.Narrow != nil {
+		return w.configureAll(step, outcome == "succeeds")
+	} else if u != nil {
 		return w.upgradeSome(step, outcome == "succeeds")
 	}
 	if step.Request.Remove != nil {
@@ -255,7 +277,11 @@ func (w *world) apply(step Step, chaos bool) string {
 // not have stay in the record.
 func (w *world) add(step Step, succeeds bool) string {
 	r := step.Request
-	nodes := slices.DeleteFunc(slices.Clone(w.Installed.Nodes), func(n contract.Node) bool { return slices.Contains(step.Replace, n.Name) })
+	leave := step.Replace
+	if step.Operation == contract.OperationRestore {
+		leave = slices.Concat(step.Replace, step.Remove)
+	}
+	nodes := slices.DeleteFunc(slices.Clone(w.Installed.Nodes), func(n contract.Node) bool { return slices.Contains(leave, n.Name) })
 	var fresh []contract.Node
 	reuse := func(fits func(contract.Node) bool) bool {
 		i := slices.IndexFunc(w.Unfinished, fits)
@@ -298,13 +324,18 @@ func (w *world) add(step Step, succeeds bool) string {
 	switch {
 	case step.Operation == contract.OperationAddNodes && planes > 0, step.Operation == contract.OperationAddControlPlane && (planes != 1 || len(fresh) != 1):
 		return fmt.Sprintf("%s adds %d control planes and %d nodes", step.Operation, planes, len(fresh))
-	case len(fresh) == 0 && !step.Standby:
+	case step.Operation == contract.OperationRestore && planes != len(fresh):
+		return "a restore adds workers"
+	case len(fresh) == 0 && !step.Standby && step.Operation != contract.OperationRestore:
 		return "a run adds nothing"
 	case succeeds:
-		for _, name := range step.Replace {
+		for _, name := range leave {
 			delete(w.Lost, name)
 		}
 		w.record(r, append(nodes, fresh...))
+		if step.Operation == contract.OperationRestore {
+			return w.restored(step)
+		}
 		w.join(fresh)
 		return w.describes(r)
 	}
@@ -515,6 +546,8 @@ func TestRandomWorlds(t *testing.T) {
 				w.edit()
 			case 1:
 				w.lose()
+			case 2:
+				w.ruin()
 			}
 			w.RemoveFirst = w.IntN(3) == 0
 			if step, ok := Next(w.State); ok {
@@ -545,9 +578,12 @@ func TestRandomWorlds(t *testing.T) {
 	if ended["half changed"] < 150 {
 		t.Errorf("nodes are half changed only %d times", ended["half changed"])
 	}
+	if ended["half patched"] < 150 {
+		t.Errorf("nodes are half patched only %d times", ended["half patched"])
+	}
 	for _, o := range contract.Operations {
 		for _, outcome := range []string{"succeeds", "fails", "fails in the middle"} {
-			if o.ChangesCluster() && ended[o.Name+" "+outcome] < 50 {
+			if o.ChangesCluster() && ended[o.Name+" "+outcome] < 20 {
 				t.Errorf("%s %s only %d times: the worlds are too tame", o.Name, outcome, ended[o.Name+" "+outcome])
 			}
 		}

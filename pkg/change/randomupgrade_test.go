@@ -29,7 +29,7 @@ func (w *world) checkUpgrade(step Step) string {
 	}
 	var begun []string
 	for _, n := range w.Installed.Nodes {
-		if w.runs[n.HostUID].begun != "" && !controlPlane(n.Roles) && !w.lost(n) && upgrade.Compare(w.level(n).version, target.version) <= 0 {
+		if w.drained[n.HostUID] && !controlPlane(n.Roles) && !w.lost(n) && upgrade.Compare(w.level(n).version, target.version) <= 0 {
 			begun = append(begun, n.Name)
 		}
 	}
@@ -45,6 +45,10 @@ func (w *world) checkUpgrade(step Step) string {
 		return fmt.Sprintf("%d nodes are upgraded at once, and %d may be unavailable", len(step.Upgrade), w.Rollout.MaxUnavailable)
 	case planes == 0 && len(begun) > 0 && outside:
 		return fmt.Sprintf("%v is upgraded, although of %v a run has failed", step.Upgrade, begun)
+	case w.Wanted.Patched == "" && r.Upgrade.Patch != "" && slices.ContainsFunc(w.Installed.Nodes, func(n contract.Node) bool { return slices.Contains(step.Upgrade, n.Name) && w.half[n.HostUID] == "" }):
+		return "a node is patched that was not touched before the request was taken back"
+	case r.OnlyPatches() && !w.hasLevel(step):
+		return "a playbook is needed"
 	case r.KubernetesVersion != r.Upgrade.Path[0] || r.Upgrade.Path[len(r.Upgrade.Path)-1] != w.Wanted.KubernetesVersion:
 		return fmt.Sprintf("the path of version %s is %v", r.KubernetesVersion, r.Upgrade.Path)
 	case w.Rollout.PauseAfterControlPlane && planes == 0 && outside:
@@ -53,8 +57,16 @@ func (w *world) checkUpgrade(step Step) string {
 	return ""
 }
 
+// hasLevel reports whether all nodes of the step really have its version and variables.
+func (w *world) hasLevel(step Step) bool {
+	target := level{version: step.Request.KubernetesVersion, settings: step.Request.Settings()}
+	return !slices.ContainsFunc(w.Installed.Nodes, func(n contract.Node) bool {
+		return slices.Contains(step.Upgrade, n.Name) && w.runs[n.HostUID] != target
+	})
+}
+
 // upgradeSome does what the task does. A run that fails in the middle has upgraded some of the nodes, and
-// may leave another one cordoned. If its playbook has begun, the other nodes are half changed.
+// may leave another one cordoned. If it has begun to change them, the other nodes are half changed.
 func (w *world) upgradeSome(step Step, succeeds bool) string {
 	nodes := step.Upgrade
 	request := step.Request
@@ -69,34 +81,77 @@ func (w *world) upgradeSome(step Step, succeeds bool) string {
 		}
 	}
 	w.Installed.Nodes = slices.Clone(w.Installed.Nodes)
-	same := true
 	for i, n := range w.Installed.Nodes {
-		if was := w.runs[n.HostUID].begun; slices.Contains(step.Upgrade, n.Name) && upgrade.Compare(target.version, was) < 0 {
-			return fmt.Sprintf("node %s is half changed to %s and gets %s", n.Name, was, target.version)
+		if !slices.Contains(step.Upgrade, n.Name) || !begun && !slices.Contains(nodes, n.Name) {
+			continue
 		}
-		if begun && slices.Contains(step.Upgrade, n.Name) && !slices.Contains(nodes, n.Name) {
-			w.Installed.Nodes[i].Target = &contract.Target{Version: target.version, Settings: target.settings}
-			half := w.runs[n.HostUID]
-			half.begun = target.version
-			w.runs[n.HostUID] = half
-			w.ended["half changed"]++
+		lacksLevel, lacksPatch := w.Installed.Lacks(n, request)
+		bad := w.begin(&w.Installed.Nodes[i], request, lacksLevel, lacksPatch)
+		if left := w.Installed.Nodes[i].Target; !slices.Contains(nodes, n.Name) {
+			w.ended["half changed"] += oneIf(left.Version != "")
+			w.ended["half patched"] += oneIf(left.Patch != "")
+		} else if bad == "" {
+			bad = w.finish(&w.Installed.Nodes[i], request, lacksLevel, lacksPatch)
 		}
-		if slices.Contains(nodes, n.Name) {
-			if was := w.level(n).version; minorOf(target.version)-minorOf(was) > 1 || upgrade.Compare(target.version, was) < 0 {
-				return fmt.Sprintf("node %s goes from %s to %s", n.Name, was, target.version)
-			}
-			w.Installed.Nodes[i].Version, w.Installed.Nodes[i].Settings, w.Installed.Nodes[i].Target = target.version, target.settings, nil
-			w.runs[n.HostUID] = target
+		if bad != "" {
+			return bad
 		}
-		same = same && w.level(w.Installed.Nodes[i]) == target
 	}
 	w.Installed.Draining = slices.DeleteFunc(slices.Clone(w.Installed.Draining), func(name string) bool { return slices.Contains(nodes, name) })
+	same := !slices.ContainsFunc(w.Installed.Nodes, func(n contract.Node) bool { return !w.level(n).samePlaybook(target) })
 	if same && succeeds {
 		request.Upgrade = nil
-		w.Installed.Request = request
+		w.Installed.Request, w.dirty = request, map[string]bool{}
 		for i := range w.Installed.Nodes {
 			w.Installed.Nodes[i].Version, w.Installed.Nodes[i].Settings = "", ""
 		}
+		w.Installed.SettlePatched()
+	}
+	return ""
+}
+
+// begin starts the playbook, and sometimes the patch, on a node.
+func (w *world) begin(n *contract.Node, request contract.Request, lacksLevel, lacksPatch bool) string {
+	target := contract.Target{}
+	if n.Target != nil {
+		target = *n.Target
+	}
+	half := w.runs[n.HostUID]
+	if upgrade.Compare(request.KubernetesVersion, half.begun) < 0 {
+		return fmt.Sprintf("node %s is half changed to %s and gets %s", n.Name, half.begun, request.KubernetesVersion)
+	}
+	if lacksLevel {
+		target.Version, target.Settings = request.KubernetesVersion, request.Settings()
+		half.begun = request.KubernetesVersion
+		w.runs[n.HostUID] = half
+	}
+	if lacksPatch && (!lacksLevel || w.IntN(2) == 0) {
+		target.Patch, w.half[n.HostUID] = request.Upgrade.Patch, request.Upgrade.Patch
+	}
+	if target.Variables = nil; lacksLevel || lacksPatch {
+		w.drained[n.HostUID] = true
+	}
+	n.Target = &target
+	return ""
+}
+
+// finish completes the playbook and the patch of a node.
+func (w *world) finish(n *contract.Node, request contract.Request, lacksLevel, lacksPatch bool) string {
+	version := request.KubernetesVersion
+	if was := w.runs[n.HostUID].version; minorOf(version)-minorOf(was) > 1 || upgrade.Compare(version, was) < 0 {
+		return fmt.Sprintf("node %s goes from %s to %s", n.Name, was, version)
+	}
+	if lacksLevel {
+		n.Version, n.Settings = version, request.Settings()
+		w.runs[n.HostUID] = level{version: version, settings: request.Settings()}
+	}
+	if lacksPatch {
+		n.Patched, w.systems[n.HostUID] = request.Upgrade.Patch, request.Upgrade.Patch
+		delete(w.half, n.HostUID)
+	}
+	n.Target, w.drained[n.HostUID] = nil, false
+	if half := w.half[n.HostUID]; half != "" {
+		return fmt.Sprintf("the patch %s of node %s is not completed", half, n.Name)
 	}
 	return ""
 }
@@ -105,19 +160,28 @@ func (w *world) upgradeSome(step Step, succeeds bool) string {
 func (w *world) join(fresh []contract.Node) {
 	for _, n := range fresh {
 		w.runs[n.HostUID] = w.installedLevel()
+		w.systems[n.HostUID] = w.Installed.PatchOf(n)
+		delete(w.half, n.HostUID)
 	}
 }
 
 // skew returns which node the record does not describe, and which node is too new for the others.
 func (w *world) skew() string {
 	oldest, newest := "", ""
-	half := slices.ContainsFunc(w.Installed.Nodes, func(n contract.Node) bool { return w.runs[n.HostUID].begun != "" })
+	half := slices.ContainsFunc(w.Installed.Nodes, func(n contract.Node) bool {
+		return w.runs[n.HostUID].begun != "" || w.half[n.HostUID] != ""
+	})
 	if half && Upgrading(w.State) == nil {
 		return "a node is half changed, and no upgrade is reported"
 	}
 	for _, n := range w.Installed.Nodes {
-		if is := w.runs[n.HostUID]; is != w.level(n) {
-			return fmt.Sprintf("node %s runs %v, and the record says %v", n.Name, is, w.level(n))
+		says := w.level(n)
+		says.patch = patched
+		if is := w.runs[n.HostUID]; is != says {
+			return fmt.Sprintf("node %s runs %v, and the record says %v", n.Name, is, says)
+		}
+		if is := w.systems[n.HostUID]; is != w.Installed.PatchOf(n) || (w.half[n.HostUID] != "") != (w.level(n).patch == patching) {
+			return fmt.Sprintf("node %s has patch %q, half %q, and the record says %+v", n.Name, is, w.half[n.HostUID], n)
 		}
 		if version := w.level(n).version; controlPlane(n.Roles) {
 			if oldest == "" || upgrade.Compare(version, oldest) < 0 {

@@ -9,11 +9,17 @@ import (
 // step returns an operation whose request describes those installed nodes that stay, and some more
 // nodes.
 func (s State) step(operation string, add []contract.Slot, addSets map[string]int, stays func(contract.Node) bool) Step {
+	return s.stepAt(s.levelOf(operation), operation, add, addSets, stays)
+}
+
+// stepAt is like step. New nodes get this level.
+func (s State) stepAt(l level, operation string, add []contract.Slot, addSets map[string]int, stays func(contract.Node) bool) Step {
 	r := s.Wanted
 	was := s.Installed.Request
 	r.NetworkPlugin, r.PodSubnet, r.ServiceSubnet, r.Access = was.NetworkPlugin, was.PodSubnet, was.ServiceSubnet, was.Access
-	r = s.at(r, s.levelOf(operation))
+	r = s.at(r, l)
 	r.Operation, r.Members, r.EtcdNext, r.Complete = operation, s.Installed.Stamped(r), s.Installed.EtcdNext, true
+	r.Patched = s.Installed.Patched
 	r.Slots, r.Sets = nil, nil
 	for _, slot := range s.Wanted.Slots {
 		i := s.index(slot.Name)

@@ -23,13 +23,17 @@ type Rollout struct {
 type ascent struct {
 	from string // the oldest version of a node
 	// path has the versions that the cluster still gets. hop is what all nodes get first: the first
-	// of these versions with the requested variables.
+	// of these versions with the requested variables, and the requested patch. So one drain of a node is
+	// enough for both.
 	path []string
 	hop  level
 	// planes and workers are the nodes that do not have the hop yet, in the order of the record.
 	// done is the number of the other nodes.
 	planes, workers []contract.Node
 	done            int
+	// narrow describes variables that are all that changes, and that need no drain; nil: the nodes are
+	// upgraded.
+	narrow *contract.Narrow
 }
 
 // ascent returns the requested upgrade; nil: the nodes have what the spec requests, or it is refused.
@@ -59,7 +63,23 @@ func (s State) ascent() *ascent {
 	if len(a.planes)+len(a.workers) == 0 {
 		return nil
 	}
+	if a.narrow = s.narrow(); a.narrow != nil {
+		s.patchFirst(a)
+	}
 	return a
+}
+
+// patchFirst lets living nodes that are half patched be completed before variables are applied without a
+// drain. They keep the variables of the record until then.
+func (s State) patchFirst(a *ascent) {
+	other := func(n contract.Node) bool { return !onlyHalfPatched(n) || s.lost(n) }
+	planes, workers := slices.DeleteFunc(slices.Clone(a.planes), other), slices.DeleteFunc(slices.Clone(a.workers), other)
+	if len(planes)+len(workers) == 0 {
+		return
+	}
+	a.done += len(a.planes) + len(a.workers) - len(planes) - len(workers)
+	a.planes, a.workers, a.narrow = planes, workers, nil
+	a.hop.settings = s.Installed.Request.Settings()
 }
 
 func (s State) rules() upgrade.Rules {
@@ -97,7 +117,7 @@ func (s State) release() string {
 	newest := cmp.Or(s.Installed.Request.Release, contract.DefaultRelease)
 	for _, n := range s.Installed.Nodes {
 		all := []string{s.level(n).settings}
-		if halfChanged(n) {
+		if halfChanged(n) && n.Target.Version != "" {
 			all = append(all, n.Target.Settings)
 		}
 		for _, settings := range all {

@@ -36,20 +36,35 @@ func (s State) upgradeNext() (Step, bool) {
 	if a == nil || s.waitsFor(a) != "" {
 		return Step{}, false
 	}
+	if a.narrow != nil {
+		return s.configureStep(a), true
+	}
 	if len(a.planes) > 0 {
-		return s.upgradeStep(contract.OperationUpgradeControlPlane, a, a.planes[:1]), true
+		return s.upgradeStep(contract.OperationUpgradeControlPlane, a, []contract.Node{s.nextPlane(a)}), true
 	}
 	return s.upgradeStep(contract.OperationUpgradeNodes, a, s.batch(a)), true
 }
 
+// nextPlane returns the control plane node that the next run upgrades. One that a failed run has left half
+// changed comes first, so that a failure does not spread to other nodes. It must have the version of the
+// hop already: the first node gets a version first, because it changes the settings of the cluster.
+func (s State) nextPlane(a *ascent) contract.Node {
+	i := slices.IndexFunc(a.planes, func(n contract.Node) bool { return halfUpgraded(n) && s.level(n).version == a.hop.version })
+	return a.planes[max(i, 0)]
+}
+
 // batch returns the workers that one run upgrades. Those that a failed run has left half changed come
-// first and alone, so that a failure does not spread to other nodes. Workers that are cordoned come before the others, because
-// they do not work anyway.
+// first and alone, so that a failure does not spread to other nodes. If the request of a patch was taken
+// back, no other node is in the batch of one that is half patched, because the run patches all of its
+// nodes. Workers that are cordoned come before the others, because they do not work anyway.
 func (s State) batch(a *ascent) []contract.Node {
 	living := slices.DeleteFunc(slices.Clone(a.workers), s.lost)
-	begun := slices.DeleteFunc(slices.Clone(living), func(n contract.Node) bool { return !halfChanged(n) })
+	begun := slices.DeleteFunc(slices.Clone(living), func(n contract.Node) bool { return !halfUpgraded(n) })
 	if len(begun) > 0 {
 		living = begun
+	}
+	if s.Wanted.Patched == "" && slices.ContainsFunc(living, halfPatched) {
+		living = slices.DeleteFunc(living, func(n contract.Node) bool { return !halfPatched(n) })
 	}
 	slices.SortStableFunc(living, func(a, b contract.Node) int {
 		return oneIf(slices.Contains(s.Installed.Draining, b.Name)) - oneIf(slices.Contains(s.Installed.Draining, a.Name))
@@ -62,11 +77,17 @@ func (s State) upgradeStep(operation string, a *ascent, nodes []contract.Node) S
 	step := s.step(operation, nil, nil, func(contract.Node) bool { return true })
 	r := &step.Request
 	r.KubernetesVersion, r.Vars, r.Release = a.hop.version, s.Wanted.Vars, s.Wanted.Release
+	if a.hop.settings != r.Settings() { // see patchFirst
+		r.Vars = s.Installed.Request.Vars
+	}
 	r.Members = s.Installed.Stamped(*r)
 	for i := range r.Sets {
 		r.Sets[i].Standby = min(r.Sets[i].Standby, s.standby(r.Sets[i].Name))
 	}
 	r.Upgrade = &contract.Upgrade{Nodes: names(nodes), From: a.from, Path: a.path, DrainSeconds: s.Rollout.DrainSeconds}
+	if s.patches() {
+		r.Upgrade.Patch = s.patch(nodes)
+	}
 	r.Lost, r.Kept = s.losses(nil)
 	step.Upgrade = names(nodes)
 	return step
@@ -79,22 +100,48 @@ func (s State) waitsFor(a *ascent) string {
 	switch {
 	case len(planes) > 0:
 		return fmt.Sprintf("no node is upgraded while a control plane node is lost: restore or replace %s", strings.Join(planes, ", "))
+	case a.narrow != nil:
+		return s.narrowWaits(a)
 	case len(a.planes) > 0:
 		return ""
 	case len(living) == 0:
-		return fmt.Sprintf("%s: lost, and at version %s; the upgrade ends when each such node is back, is replaced, or is removed from the spec",
-			strings.Join(names(a.workers), ", "), a.from)
+		state := "at version " + a.from
+		if s.onlyPatches(a) {
+			state = "not patched"
+		}
+		return fmt.Sprintf("%s: lost, and %s; the upgrade ends when each such node is back, is replaced, or is removed from the spec",
+			strings.Join(names(a.workers), ", "), state)
 	case s.pauses(a):
-		return fmt.Sprintf("all control plane nodes have %s, and spec.upgrade.pauseAfterControlPlane keeps the workers at their version: set it to false to upgrade them", a.hop)
+		return "all control plane nodes " + s.pauseText(a)
 	}
 	return ""
+}
+
+// onlyPatches reports whether the nodes that are left need no playbook.
+func (s State) onlyPatches(a *ascent) bool {
+	return !slices.ContainsFunc(slices.Concat(a.planes, a.workers), func(n contract.Node) bool {
+		l := s.level(n)
+		return l.begun != "" || l.version != a.hop.version || l.settings != a.hop.settings
+	})
+}
+
+// pauseText describes, after "all control plane nodes", a pause before the workers.
+func (s State) pauseText(a *ascent) string {
+	const text = "%s, and spec.upgrade.pauseAfterControlPlane keeps the workers %s: set it to false to %s them"
+	switch {
+	case s.onlyPatches(a):
+		return fmt.Sprintf(text, "are patched", "unpatched", "patch")
+	case s.patches():
+		return fmt.Sprintf(text, "have "+a.hop.String()+" and are patched", "at their version", "upgrade and patch")
+	}
+	return fmt.Sprintf(text, "have "+a.hop.String(), "at their version", "upgrade")
 }
 
 // pauses reports whether the workers wait although they could be upgraded. A worker that is half changed
 // does not wait.
 func (s State) pauses(a *ascent) bool {
 	living := slices.DeleteFunc(slices.Clone(a.workers), s.lost)
-	return s.Rollout.PauseAfterControlPlane && len(a.planes) == 0 && len(s.lostPlanes()) == 0 && len(living) > 0 && !slices.ContainsFunc(living, halfChanged)
+	return s.Rollout.PauseAfterControlPlane && a.narrow == nil && len(a.planes) == 0 && len(s.lostPlanes()) == 0 && len(living) > 0 && !slices.ContainsFunc(living, halfUpgraded)
 }
 
 func (s State) lostPlanes() (planes []string) {

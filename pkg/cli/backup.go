@@ -37,11 +37,8 @@ the backups.`,
 		Example: "  kubectl bpa backup edge-1 --wait\n  kubectl bpa backup edge-1 --as=before-upgrade -n site-a",
 		Args:    oneName(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case o.timeout < 0:
-				return usageError(fmt.Errorf("--timeout is %v: give a positive time, or 0 for no limit", o.timeout))
-			case o.timeout > 0 && !o.wait:
-				return usageError(errors.New("--timeout needs --wait"))
+			if err := checkTimeout(o.timeout, "--wait", o.wait); err != nil {
+				return err
 			}
 			return s.backup(cmd.Context(), args[0], o)
 		},

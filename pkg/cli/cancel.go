@@ -46,8 +46,8 @@ that a user has copied. If you interrupt the command, the run continues to stop.
 		Example: "  kubectl bpa cancel edge-1\n  kubectl bpa cancel edge-1 -n site-a --timeout=5m",
 		Args:    oneName(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.timeout < 0 {
-				return usageError(fmt.Errorf("--timeout is %v: give a positive time, or 0 for no limit", o.timeout))
+			if err := checkTimeout(o.timeout, "", true); err != nil {
+				return err
 			}
 			return s.cancel(cmd.Context(), args[0], o)
 		},

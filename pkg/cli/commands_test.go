@@ -375,6 +375,28 @@ func TestClearErrors(t *testing.T) {
 	}
 }
 
+// A wrong time of --timeout is refused before the command does anything.
+func TestTimeoutIsChecked(t *testing.T) {
+	for _, tc := range []struct{ command, waits string }{
+		{"watch a", ""}, {"cancel a", ""}, {"plugins test a multus", ""}, {"backup a", "--wait"}, {"patch a", "--follow"},
+		{"restore a --from b", "--follow"}, {"retry a", "--watch"}, {"kubeconfig a", "--rotate"},
+	} {
+		t.Run(tc.command, func(t *testing.T) {
+			args := strings.Fields(tc.command)
+			w := newTerminal(t)
+			w.expect(w.run(t.Context(), append(args, "--timeout=-1s")...), codeUsage, "--timeout is -1s")
+			if tc.waits != "" {
+				w = newTerminal(t)
+				w.expect(w.run(t.Context(), append(args, "--timeout=1s")...), codeUsage, "--timeout needs "+tc.waits)
+				w = newTerminal(t)
+				if code := w.run(t.Context(), append(args, "--timeout=1s", tc.waits)...); code == codeUsage {
+					t.Errorf("with %s: exit code %d, %s", tc.waits, code, &w.errOut)
+				}
+			}
+		})
+	}
+}
+
 func TestNoServerIsExplained(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "config")
 	// Port 9 belongs to the discard service, which does not run on test machines, so the connection

@@ -61,8 +61,8 @@ then writes the new kubeconfig. If a run is active, the rotation waits for its e
 			if !o.merge && (o.entry != "" || o.overwrite) {
 				return usageError(fmt.Errorf("--context-name and --overwrite need --merge"))
 			}
-			if o.timeout < 0 || !o.rotate && cmd.Flags().Changed("timeout") {
-				return usageError(fmt.Errorf("--timeout needs --rotate and a positive time, or 0 for no limit"))
+			if err := checkTimeout(o.timeout, "--rotate", o.rotate || !cmd.Flags().Changed("timeout")); err != nil {
+				return err
 			}
 			return s.kubeconfig(cmd.Context(), first(args), o)
 		},

@@ -29,12 +29,14 @@ func table(all []v1alpha1.Provisioning, now time.Time) string {
 	return columns(rows)
 }
 
-// page returns the most important facts about one Provisioning.
-func (s *site) page(p *v1alpha1.Provisioning, now time.Time) string {
+// page returns the most important facts about one Provisioning. software describes its Softwares; empty: it
+// has none.
+func (s *site) page(p *v1alpha1.Provisioning, software string, now time.Time) string {
 	sections := []string{
-		heading(p, now) + facts(p, now),
+		heading(p, now) + facts(p, software, now),
 		conditionTable(p, now),
 		nodeTable(p),
+		pluginTable(p),
 	}
 	if f := p.Status.Failure; f != nil {
 		sections = append(sections, "LAST FAILURE\n"+failureTable(f)+"\n")
@@ -60,7 +62,7 @@ func readiness(p *v1alpha1.Provisioning) (status, reason string) {
 	return string(cond.Status), cond.Reason
 }
 
-func facts(p *v1alpha1.Provisioning, now time.Time) string {
+func facts(p *v1alpha1.Provisioning, software string, now time.Time) string {
 	var rows [][]string
 	add := func(name, value string) {
 		if value != "" {
@@ -77,12 +79,17 @@ func facts(p *v1alpha1.Provisioning, now time.Time) string {
 		add("run", fmt.Sprintf("%s: %s, attempt %d, %s %s", run.Name, run.Operation, run.Attempt, state, clock(elapsed(p, now))))
 	}
 	add("queue", queuePlace(p, now))
-	if u := p.Status.Upgrade; u != nil && u.Hop != "" {
+	if u := p.Status.Upgrade; u != nil && u.OnlyPatch {
+		add("patch", fmt.Sprintf("%s: %d of %d nodes have it", clean(u.Patch), u.Done, u.Total))
+	} else if u != nil && u.Hop != "" {
 		add("upgrade", fmt.Sprintf("%s to %s: %d of %d nodes have %s", u.From, u.To, u.Done, u.Total, upgraded(u)))
 	}
 	if u := p.Status.Upgrade; u != nil {
 		add("versions", clean(u.Message))
 	}
+	add("patched", clean(p.Status.Patched))
+	add("software", software)
+	add("restore", restoreText(p.Status.Restore, now))
 	if percent, text := present(p); percent >= 0 {
 		add("progress", fmt.Sprintf("%d%%  %s%s", percent, text, timeLeft(p, now)))
 	}
@@ -95,12 +102,28 @@ func facts(p *v1alpha1.Provisioning, now time.Time) string {
 	return columns(rows)
 }
 
+// restoreText describes the requested or the last restore, such as "Running: Backup b-1, content of 3h ago".
+func restoreText(r *v1alpha1.RestoreStatus, now time.Time) string {
+	if r == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%s: Backup %s", r.State, clean(r.Backup))
+	if r.BackupTime != nil {
+		text += fmt.Sprintf(", content of %s (%s ago)", r.BackupTime.UTC().Format(time.RFC3339), age(*r.BackupTime, now))
+	}
+	return text
+}
+
 // upgraded describes what the nodes get first.
 func upgraded(u *v1alpha1.UpgradeStatus) string {
+	what := u.Hop
 	if u.From == u.Hop && u.To == u.Hop {
-		return "the requested settings"
+		what = "the requested settings"
 	}
-	return u.Hop
+	if u.Patch != "" {
+		what += " and the patch " + clean(u.Patch)
+	}
+	return what
 }
 
 // queuePlace describes how long the Provisioning waits for a free run, and its place. It is empty if
@@ -181,6 +204,24 @@ func nodeTable(p *v1alpha1.Provisioning) string {
 		for i, n := range p.Status.Nodes {
 			rows[i+1] = append(rows[i+1], column.cell(n))
 		}
+	}
+	return columns(rows)
+}
+
+func pluginTable(p *v1alpha1.Provisioning) string {
+	if len(p.Status.Plugins) == 0 {
+		return ""
+	}
+	rows := [][]string{{"PLUGIN", "VERSION", "STATE", "TEST", "MESSAGE"}}
+	for _, r := range p.Status.Plugins {
+		test, message := "-", clean(r.Message)
+		if r.Test != nil {
+			test = clean(r.Test.State)
+		}
+		if len(r.NeededBy) > 0 {
+			message = strings.TrimPrefix(message+"; needed by "+strings.Join(r.NeededBy, ", "), "; ")
+		}
+		rows = append(rows, []string{r.Name, clean(r.Version), string(r.State), test, message})
 	}
 	return columns(rows)
 }

@@ -103,7 +103,15 @@ func TestPlanOfAnUpgrade(t *testing.T) {
 		"upgrade-variables": {"1.35.4", func(p *v1alpha1.Provisioning) {
 			p.Spec.Kubespray.Vars = map[string]apiextensionsv1.JSON{"a": {Raw: []byte("1")}}
 		}},
-		"upgrade-refused": {"1.35.9", func(*v1alpha1.Provisioning) {}},
+		"configure": {"1.35.4", func(p *v1alpha1.Provisioning) {
+			p.Spec.Kubespray.Vars = map[string]apiextensionsv1.JSON{"dns_memory_limit": {Raw: []byte(`"400Mi"`)}}
+		}},
+		"patch": {"1.35.4", func(p *v1alpha1.Provisioning) { p.Annotations = map[string]string{contract.AnnotationPatch: "monday"} }},
+		"patch-pause": {"1.35.4", func(p *v1alpha1.Provisioning) {
+			p.Annotations, p.Spec.Upgrade.PauseAfterControlPlane = map[string]string{contract.AnnotationPatch: "monday"}, true
+		}},
+		"patch-and-upgrade": {"1.34.3", func(p *v1alpha1.Provisioning) { p.Annotations = map[string]string{contract.AnnotationPatch: "monday"} }},
+		"upgrade-refused":   {"1.35.9", func(*v1alpha1.Provisioning) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, objects := changing(t)

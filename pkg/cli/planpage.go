@@ -29,6 +29,7 @@ func (v *planView) page() string {
 			})
 		}
 		b.WriteString(columns(rows))
+		b.WriteString(v.pluginRows())
 	}
 	if v.Active != "" {
 		fmt.Fprintf(&b, "\nRun %s is active. The operations start after it, one at a time.\n", v.Active)

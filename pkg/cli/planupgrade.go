@@ -13,8 +13,15 @@ type plannedUpgrade struct {
 	// Path has the versions that the nodes get one after the other. It is empty if the upgrade cannot
 	// begin now.
 	Path []string `json:"path,omitempty"`
+	// Patch is the requested patch of the operating systems; empty: all nodes have it. OnlyPatch reports
+	// that nothing else is requested.
+	Patch     string `json:"patch,omitempty"`
+	OnlyPatch bool   `json:"onlyPatch,omitempty"`
 	// Versions lists the nodes by their versions.
 	Versions string `json:"versions"`
+	// Variables are the names of the variables that are applied without a drain. It is empty if the nodes
+	// are upgraded.
+	Variables []string `json:"variables,omitempty"`
 	// Waits is why the upgrade stops after the operations; empty: it is complete then.
 	Waits string `json:"waits,omitempty"`
 }
@@ -25,10 +32,12 @@ func (v *planView) addUpgrade(now, after change.State, steps []change.Step) {
 	if progress == nil || progress.Hop == "" {
 		return
 	}
-	v.Upgrade = &plannedUpgrade{From: progress.From, Versions: progress.Versions}
+	v.Upgrade = &plannedUpgrade{From: progress.From, Versions: progress.Versions, Patch: progress.Patch, OnlyPatch: progress.OnlyPatch}
 	for _, step := range steps {
 		if u := step.Request.Upgrade; u != nil {
-			v.Upgrade.From, v.Upgrade.Path = u.From, u.Path
+			if v.Upgrade.From, v.Upgrade.Path = u.From, u.Path; u.Narrow != nil {
+				v.Upgrade.Variables = u.Narrow.Variables
+			}
 			break
 		}
 	}
@@ -39,8 +48,11 @@ func (v *planView) addUpgrade(now, after change.State, steps []change.Step) {
 
 // checks returns when a run of the upgrade checks the depot, as text.
 func (v *planView) checks() string {
-	if v.Upgrade == nil || len(v.Upgrade.Path) == 0 {
+	if v.Upgrade == nil || len(v.Upgrade.Path) == 0 || v.Upgrade.OnlyPatch {
 		return ""
+	}
+	if len(v.Upgrade.Variables) > 0 {
+		return " The run that applies variables checks it before that."
 	}
 	return " Each run of the upgrade first checks the depot for all versions that the cluster still gets."
 }
@@ -51,19 +63,32 @@ func (v *planView) upgrade() string {
 	if u == nil {
 		return ""
 	}
-	text := fmt.Sprintf("\nUpgrade. Versions of the nodes: %s.", u.Versions)
-	if len(u.Path) == 1 && u.Path[0] == u.From {
+	text, verb := fmt.Sprintf("\nUpgrade. Versions of the nodes: %s.", u.Versions), "upgrades"
+	switch {
+	case len(u.Variables) > 0:
+		return fmt.Sprintf("\nSettings: %s can be applied to the running cluster, at Kubernetes %s. No node is drained, and the run checks the cluster before and after it.\n", strings.Join(u.Variables, ", "), u.From)
+	case u.OnlyPatch:
+		verb = "patches"
+		text = fmt.Sprintf("\nPatch %s: all nodes get newer OS packages, and reboot if they need it. Versions of the nodes: %s.", clean(u.Patch), u.Versions)
+	case len(u.Path) == 1 && u.Path[0] == u.From:
 		text = fmt.Sprintf("\nUpgrade: all nodes get the requested settings, at Kubernetes %s.", u.From)
-	} else if len(u.Path) > 0 {
+	case len(u.Path) > 0:
 		text = fmt.Sprintf("\nUpgrade: %s -> %s. Versions of the nodes: %s.", u.From, strings.Join(u.Path, " -> "), u.Versions)
 	}
+	if u.Patch != "" && !u.OnlyPatch {
+		text += fmt.Sprintf(" Patch %s: each node also gets newer OS packages, and reboots if it needs that.", clean(u.Patch))
+	}
 	if len(u.Path) > 0 {
-		text += " Each run upgrades one control plane node or one batch of workers, and checks the whole cluster before and after it.\n"
+		text += " Each run " + verb + " one control plane node or one batch of workers, and checks the whole cluster before and after it.\n"
 	} else {
 		text += "\n"
 	}
 	if u.Waits != "" {
-		text += "The upgrade then waits: " + u.Waits + ".\n"
+		what := "upgrade"
+		if u.OnlyPatch {
+			what = "patch"
+		}
+		text += "The " + what + " then waits: " + u.Waits + ".\n"
 	}
 	return text
 }

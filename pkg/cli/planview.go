@@ -42,6 +42,8 @@ type planView struct {
 	NoFit string `json:"noFit,omitempty"`
 	// Active is the name of a run that is active. The operations start after it.
 	Active string `json:"active,omitempty"`
+	// Plugins are the plugins of the cluster after the operations, and why some of them are skipped.
+	Plugins []plannedPlugin `json:"plugins,omitempty"`
 	// Artifacts is the newest result of the check of the depot.
 	Artifacts string `json:"artifacts,omitempty"`
 	Note      string `json:"note,omitempty"`
@@ -64,18 +66,36 @@ type plannedStep struct {
 
 // plan compares the spec of p with the installed cluster, as the controller does.
 func (s *site) plan(ctx context.Context, p *v1alpha1.Provisioning) (*planView, error) {
-	parsed, err := s.settings(ctx)
+	seen, all, err := s.seen(ctx, p)
 	if err != nil {
 		return nil, err
+	}
+	view := &planView{Provisioning: p.Name, Installed: seen.Complete()}
+	if c := p.Status.GetCondition(v1alpha1.ConditionArtifactsAvailable); c != nil && !c.IsUnknown() {
+		view.Artifacts = c.Message
+	}
+	if run := p.Status.Run; run != nil && run.CompletionTime == nil {
+		view.Active = run.Name
+	}
+	view.add(&seen, p, all)
+	view.addPlugins(seen)
+	return view, nil
+}
+
+// seen reads the state of p as the controller sees it, and all hosts of the namespace.
+func (s *site) seen(ctx context.Context, p *v1alpha1.Provisioning) (plan.Seen, []hosts.Host, error) {
+	parsed, err := s.settings(ctx)
+	if err != nil {
+		return plan.Seen{}, nil, err
 	}
 	p = p.DeepCopy()
 	p.SetDefaults(ctx)
 	seen, err := s.look(ctx, p)
 	if err != nil {
-		return nil, err
+		return seen, nil, err
 	}
 	if seen.Request, err = from.Provisioning(p, parsed.Depot); err != nil {
-		return nil, err
+		return seen, nil, err
 	}
 	for _, slot := range seen.Request.Slots {
 		seen.Slots = append(seen.Slots, slot.Name)
@@ -83,7 +103,7 @@ func (s *site) plan(ctx context.Context, p *v1alpha1.Provisioning) (*planView, e
 	seen.Sets = seen.Request.Sets
 	hosts, err := s.hosts(ctx)
 	if err != nil {
-		return nil, err
+		return seen, nil, err
 	}
 	owner := ownerOf(p)
 	seen.Site = map[string]plan.Host{}
@@ -92,15 +112,10 @@ func (s *site) plan(ctx context.Context, p *v1alpha1.Provisioning) (*planView, e
 	}
 	seen.Remember(nil)
 	confirm(&seen)
-	view := &planView{Provisioning: p.Name, Installed: seen.Complete()}
-	if c := p.Status.GetCondition(v1alpha1.ConditionArtifactsAvailable); c != nil && !c.IsUnknown() {
-		view.Artifacts = c.Message
+	if seen.Complete() {
+		seen.Qualify(&p.Spec, seen.InstalledOn(hosts.facts))
 	}
-	if run := p.Status.Run; run != nil && run.CompletionTime == nil {
-		view.Active = run.Name
-	}
-	view.add(seen, hosts.facts)
-	return view, nil
+	return seen, hosts.facts, s.source(ctx, p, &seen)
 }
 
 // confirm records that the hosts were read from the API server itself, so that a host that is not
@@ -129,7 +144,9 @@ func ownerOf(p *v1alpha1.Provisioning) hosts.Owner {
 func (s *site) look(ctx context.Context, p *v1alpha1.Provisioning) (plan.Seen, error) {
 	seen := plan.Seen{
 		Namespace: p.Namespace, Name: p.Name, InstalledDigest: p.Status.InstalledDigest, Replace: p.Spec.ReplacePolicy,
+		Plugins:    plan.Plugins{Problem: from.PluginProblem(p), Unconfirmed: plan.UnconfirmedPlugins(p)},
 		PassedOver: p.Status.PassedOver, Limits: plan.Limits{Drain: p.Spec.Timeouts.DrainTimeout(), UpgradeDrain: p.Spec.DrainTimeout()}, Upgrade: p.Spec.Upgrade,
+		Created: p.CreationTimestamp.Time, Restore: p.Annotations[contract.AnnotationRestore], Restored: p.Status.Restore,
 	}
 	installed := &contract.Installed{}
 	for _, f := range []struct {
@@ -140,6 +157,7 @@ func (s *site) look(ctx context.Context, p *v1alpha1.Provisioning) (plan.Seen, e
 		{contract.InventoryName(p.Name), contract.KeyNodes, &seen.Nodes},
 		{contract.InstalledName(p.Name), contract.KeyHosts, &seen.States},
 		{contract.InstalledName(p.Name), contract.KeyInstalled, installed},
+		{contract.PluginsName(p.Name), contract.KeyPlugins, &seen.Plugins.Record},
 	} {
 		if err := s.readKey(ctx, p, f.configMap, f.key, f.into); err != nil {
 			return seen, err
@@ -170,10 +188,12 @@ func (s *site) readKey(ctx context.Context, p *v1alpha1.Provisioning, name, key 
 
 // add adds the operations to the view, with hosts for new nodes. After an operation that frees hosts,
 // the hosts of later operations are not known.
-func (v *planView) add(seen plan.Seen, all []hosts.Host) {
+func (v *planView) add(seen *plan.Seen, p *v1alpha1.Provisioning, all []hosts.Host) {
 	if !v.Installed {
 		step := plannedStep{Operation: contract.OperationInstall, What: contract.OperationOf(contract.OperationInstall).Purpose}
-		step.Hosts, v.NoFit = assigned(seen.Request, nil, all)
+		var found assign.Assignment
+		found, step.Hosts, v.NoFit = assigned(seen.Request, nil, all)
+		seen.Qualify(&p.Spec, plan.AssignedTo(found, all))
 		v.Operations = []plannedStep{step}
 		return
 	}
@@ -182,8 +202,13 @@ func (v *planView) add(seen plan.Seen, all []hosts.Host) {
 		return
 	}
 	state := seen.State()
+	if why := seen.RestoreProblem(); why != "" {
+		v.Note = "no operation starts, because the requested restore does not: " + why
+		v.lose(state, state)
+		return
+	}
 	for _, r := range change.Refused(state) {
-		if v.NotApplied = append(v.NotApplied, r.Text); r.Blocks { // the controller starts nothing before the spec is restored
+		if v.NotApplied = append(v.NotApplied, r.Text); r.Blocks && state.Restore == nil { // the controller starts nothing before the spec is restored
 			v.Note = "no operation starts before these parts of the spec are restored"
 		}
 	}
@@ -192,7 +217,8 @@ func (v *planView) add(seen plan.Seen, all []hosts.Host) {
 		return
 	}
 	steps, after := change.Preview(state)
-	v.addSteps(steps, seen, all)
+	v.addSteps(steps, *seen, all)
+	v.addPluginChange(seen.PluginChange())
 	v.addUpgrade(state, after, steps)
 	v.lose(state, after)
 	v.NotApplied = nil
@@ -211,14 +237,16 @@ func (v *planView) addSteps(steps []change.Step, seen plan.Seen, all []hosts.Hos
 	for _, next := range steps {
 		step := plannedStep{Operation: next.Operation, What: next.String()}
 		if u := next.Request.Upgrade; u != nil {
-			step.Upgrade, step.Drain = u.Nodes, (time.Duration(u.DrainSeconds) * time.Second).String()
+			if step.Upgrade = u.Nodes; u.Narrow == nil {
+				step.Drain = (time.Duration(u.DrainSeconds) * time.Second).String()
+			}
 		} else if remove := next.Request.Remove; remove != nil {
 			step.leaving(*remove)
 			freed = true
 		} else if !freed {
 			next.Request.Installed = seen.InstalledHosts()
 			var none string
-			step.Hosts, none = assigned(next.Request, &seen, all)
+			_, step.Hosts, none = assigned(next.Request, &seen, all)
 			v.NoFit = cmp.Or(v.NoFit, none)
 		}
 		v.Operations = append(v.Operations, step)
@@ -234,7 +262,7 @@ func (v *planView) lose(now, after change.State) {
 	}
 	v.AddsWait = len(change.Waiting(after)) > 0
 	lost := func(n contract.Node) bool { _, lost := now.Lost[n.Name]; return lost }
-	if !change.Quorum(now.Installed.Nodes, lost) {
+	if now.Restore == nil && v.Note == "" && !change.Quorum(now.Installed.Nodes, lost) {
 		v.Note = "etcd has lost its majority, so no operation starts before enough of its hosts are restored; `kubectl bpa status " + v.Provisioning + "` shows how"
 	}
 }
@@ -255,16 +283,16 @@ func (s *plannedStep) leaving(remove contract.Removal) {
 
 // assigned returns the hosts of the nodes that are not installed, as "node: host", or why there are
 // none.
-func assigned(request contract.Request, seen *plan.Seen, all []hosts.Host) (chosen []string, noFit string) {
+func assigned(request contract.Request, seen *plan.Seen, all []hosts.Host) (found assign.Assignment, chosen []string, noFit string) {
 	all = slices.Clone(all)
 	hosts.MarkInstalled(request, all)
 	found, err := assign.Assign(request, all)
 	var none *assign.NoFit
 	switch {
 	case errors.As(err, &none):
-		return nil, none.Error()
+		return nil, nil, none.Error()
 	case err != nil:
-		return nil, err.Error()
+		return nil, nil, err.Error()
 	}
 	for _, a := range found {
 		installed := seen != nil && slices.ContainsFunc(seen.Memory.Nodes, func(n contract.Node) bool { return n.Name == a.Node && n.Host == a.Host })
@@ -272,5 +300,5 @@ func assigned(request contract.Request, seen *plan.Seen, all []hosts.Host) (chos
 			chosen = append(chosen, a.Node+": "+a.Host)
 		}
 	}
-	return chosen, ""
+	return found, chosen, ""
 }

@@ -143,7 +143,7 @@ func TestStatusPage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			for i, s := range script(t, file) {
-				fmt.Fprintf(&out, "=== scene %d\n%s", i+1, (&site{namespace: "site-a"}).page(s.p, s.at))
+				fmt.Fprintf(&out, "=== scene %d\n%s", i+1, (&site{namespace: "site-a"}).page(s.p, "", s.at))
 			}
 			golden(t, filepath.Join("testdata/status", name+".txt"), out.String())
 		})

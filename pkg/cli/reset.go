@@ -166,18 +166,23 @@ func (o resetOptions) command(site *site, names []string) string {
 
 // confirm asks the user whether to delete the data of the hosts.
 func (s *session) confirm(ctx context.Context, chosen []hosts.Host) error {
-	if file, ok := s.In.(*os.File); ok && !term.IsTerminal(int(file.Fd())) {
-		return usageError(errors.New("a reset needs a confirmation, and stdin is not a terminal: add --yes"))
-	}
-	_, _ = fmt.Fprintf(s.ErrOut, "This stops and removes Kubernetes, with its containers and its data, from:\n")
+	lines := []string{"This stops and removes Kubernetes, with its containers and its data, from:"}
 	for _, h := range chosen {
 		of := "a Kubernetes that BPA has not installed"
 		if h.UsedBy.Name != "" {
 			of = "cluster " + h.UsedBy.Cluster()
 		}
-		_, _ = fmt.Fprintf(s.ErrOut, "  %s  (%s)\n", h.Name, clean(of))
+		lines = append(lines, fmt.Sprintf("  %s  (%s)", h.Name, clean(of)))
 	}
-	_, _ = fmt.Fprint(s.ErrOut, "Type yes to continue: ")
+	return s.agree(ctx, "a reset", strings.Join(lines, "\n"))
+}
+
+// agree shows what a command is about to do, and returns an error unless the user agrees.
+func (s *session) agree(ctx context.Context, command, what string) error {
+	if file, ok := s.In.(*os.File); ok && !term.IsTerminal(int(file.Fd())) {
+		return usageError(fmt.Errorf("%s needs a confirmation, and stdin is not a terminal: add --yes", command))
+	}
+	_, _ = fmt.Fprintf(s.ErrOut, "%s\nType yes to continue: ", what)
 	answer := make(chan string, 1)
 	go func() { // a read from a terminal cannot be interrupted
 		text, _ := bufio.NewReader(io.LimitReader(s.In, 100)).ReadString('\n')

@@ -57,7 +57,7 @@ func (r *resets) checkObjects(run *tekton.PipelineRun) {
 	r.get(run.Name+"-kubespray", &corev1.ServiceAccount{})
 	r.get(run.Name+"-kubespray", &rbacv1.RoleBinding{})
 	rules := objects["kubespray"].(*rbacv1.Role).Rules
-	if diff := cmp.Diff([]string{run.Name + "-known-hosts", run.Name + "-progress", run.Name + "-installed"}, rules[0].ResourceNames); diff != "" || len(rules) != 1 {
+	if diff := cmp.Diff([]string{run.Name + "-known-hosts", run.Name + "-progress", run.Name + "-installed", run.Name + "-software"}, rules[0].ResourceNames); diff != "" || len(rules) != 1 {
 		t.Errorf("the task may use other ConfigMaps (-want +got):\n%s", diff)
 	}
 	inventory := objects["inventory"].(*corev1.ConfigMap).Data

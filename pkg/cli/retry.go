@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -41,11 +40,8 @@ Provisioning like "kubectl bpa watch".
 		Example: "  kubectl bpa retry edge-1\n  kubectl bpa retry edge-1 -n site-a --watch --timeout=45m",
 		Args:    oneName(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case o.timeout < 0:
-				return usageError(fmt.Errorf("--timeout is %v: give a positive time, or 0 for no limit", o.timeout))
-			case o.timeout > 0 && !o.watch:
-				return usageError(errors.New("--timeout needs --watch"))
+			if err := checkTimeout(o.timeout, "--watch", o.watch); err != nil {
+				return err
 			}
 			return s.retry(cmd.Context(), args[0], o)
 		},
@@ -147,6 +143,9 @@ func (s *site) afterRetry(p *v1alpha1.Provisioning, stopping *tekton.PipelineRun
 	case p.DeletionTimestamp != nil:
 		return append(lines, "It is being deleted, and no reset has failed, so the retry changes nothing.")
 	case verdictOf(p) == ready:
+		if len(p.Status.Plugins) > 0 {
+			return append(lines, "Its cluster is ready. A run applies its plugins again.")
+		}
 		return append(lines, "Its cluster is ready. A run starts only if a node or a standby host is missing.")
 	case stalled(p) != nil:
 		cond := stalled(p)

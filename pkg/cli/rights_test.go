@@ -23,7 +23,7 @@ import (
 )
 
 // TestRolesOfPeople runs commands and compares their calls with the roles in config/: a viewer may
-// read the history and the backups, and an editor may cancel, retry, pause, resume and back up.
+// read the history and the backups, and an editor may cancel, retry, pause, resume, patch and back up.
 func TestRolesOfPeople(t *testing.T) {
 	view, edit := rules(t, "bpa-view", "bpa-settings-view"), rules(t, "bpa-view", "bpa-settings-view", "bpa-edit")
 	for _, tt := range []struct {
@@ -36,7 +36,9 @@ func TestRolesOfPeople(t *testing.T) {
 		{"retry", edit, "patch provisionings.bpa.akraino.org"},
 		{"pause", edit, "get pipelineruns.tekton.dev"},
 		{"resume", edit, "patch provisionings.bpa.akraino.org"},
+		{"patch", edit, "patch provisionings.bpa.akraino.org"},
 		{"backups", view, "list backups.bpa.akraino.org"},
+		{"software", view, "list softwares.bpa.akraino.org"},
 		{"backup", edit, "create backups.bpa.akraino.org"},
 	} {
 		t.Run(tt.command, func(t *testing.T) {

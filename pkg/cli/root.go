@@ -82,7 +82,7 @@ func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {
 	})
 	flags.AddFlags(root.PersistentFlags())
 	root.AddCommand(newWatch(s), newStatus(s), newHistory(s), newKubeconfig(s), newRetry(s), newCancel(s), newPause(s), newResume(s),
-		newPlan(s), newBackup(s), newBackups(s), newHosts(s), newBundle(s), newDepot(s))
+		newPlan(s), newPatch(s), newSoftware(s), newBackup(s), newBackups(s), newRestore(s), newHosts(s), newPlugins(s), newBundle(s), newDepot(s))
 	return root
 }
 

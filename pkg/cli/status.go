@@ -36,7 +36,11 @@ table if there are several.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(s.Out, site.page(p, s.now()))
+			software, err := site.softwareFact(cmd.Context(), p)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(s.Out, site.page(p, software, s.now()))
 			return err
 		},
 	}

@@ -30,8 +30,8 @@ the command follows the only Provisioning of the namespace.
 		Example: "  kubectl bpa watch edge-1\n  kubectl bpa watch edge-1 -n site-a --timeout=45m",
 		Args:    oneName(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if timeout < 0 {
-				return usageError(fmt.Errorf("--timeout is %v: give a positive time, or 0 for no limit", timeout))
+			if err := checkTimeout(timeout, "", true); err != nil {
+				return err
 			}
 			return s.watch(cmd.Context(), first(args), timeout)
 		},
@@ -47,6 +47,18 @@ func exitCodes() string {
 }
 
 var errTimeout = errors.New("timeout")
+
+// checkTimeout returns a usage error if the time of --timeout is negative, or if it has no effect
+// because the command does not wait. flag is the flag that makes it wait; empty: it waits anyway.
+func checkTimeout(timeout time.Duration, flag string, waits bool) error {
+	switch {
+	case timeout < 0:
+		return usageError(fmt.Errorf("--timeout is %v: give a positive time, or 0 for no limit", timeout))
+	case timeout > 0 && !waits:
+		return usageError(fmt.Errorf("--timeout needs %s", flag))
+	}
+	return nil
+}
 
 // withTimeout returns a context that ends after the time of --timeout; 0: no limit.
 func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {

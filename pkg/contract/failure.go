@@ -36,7 +36,13 @@ const (
 	// ReasonQuorumAtRisk: without the node that is to be removed, added or upgraded, etcd would not have
 	// a healthy majority. Nothing was changed. Transient.
 	ReasonQuorumAtRisk Reason = "QuorumAtRisk"
-	// ReasonPlaybookFailed: an Ansible task failed, and the cause is not known to be transient.
+	// ReasonHostsNotFenced: the run has proved that the copy of the Backup can be restored and that no
+	// majority of etcd answers, but old control planes that do not answer may still run, and the controller
+	// has not powered their hosts off. Nothing was changed. Transient, and no attempt: the controller
+	// powers the hosts off and starts the next run.
+	ReasonHostsNotFenced Reason = "HostsNotFenced"
+	// ReasonPlaybookFailed: an Ansible task or the package manager of a node that is patched failed, and
+	// the cause is not known to be transient.
 	ReasonPlaybookFailed Reason = "PlaybookFailed"
 	// ReasonDownloadFailed: a node could not download a file, an image or a package because of the
 	// network or an overloaded server. Transient.
@@ -44,7 +50,8 @@ const (
 	// ReasonPackagesLocked: another process on a node, such as unattended-upgrades, holds the lock of
 	// the package manager. Transient.
 	ReasonPackagesLocked Reason = "PackagesLocked"
-	// ReasonTaskTimedOut: an Ansible task waited longer than its time limit. Transient.
+	// ReasonTaskTimedOut: an Ansible task waited longer than its time limit, or a patched machine has
+	// not booted again. Transient.
 	ReasonTaskTimedOut Reason = "TaskTimedOut"
 	// ReasonClusterUnhealthy: the playbook succeeded, but nodes or system pods are not Ready, they were
 	// not Ready before an upgrade, or workloads are not available any more after it. Transient.
@@ -61,6 +68,11 @@ const (
 	// ReasonBackupFailed: the cluster could not be backed up for a reason that is not one of the others,
 	// for example because a key file on the control plane node is missing.
 	ReasonBackupFailed Reason = "BackupFailed"
+	// ReasonPluginFailed: the cluster is complete, but at least one plugin is not: its objects were
+	// refused or did not become ready, its playbook or its test failed. The other plugins are installed.
+	// Transient: many plugins become ready when something else does, and a repetition changes nothing
+	// about a plugin that is installed.
+	ReasonPluginFailed Reason = "PluginFailed"
 	// ReasonInvalidRequest: the request or the inventory is not consistent.
 	ReasonInvalidRequest Reason = "InvalidRequest"
 	// ReasonInternal: a bug, or a missing permission.
@@ -102,7 +114,7 @@ func (r Reason) Transient() bool {
 	case ReasonHostsNotAvailable, ReasonHostUnreachable, ReasonClusterUnhealthy, ReasonAPIUnavailable, ReasonImagePullFailed, ReasonPodLost,
 		ReasonPipelineMissing, ReasonArtifactsMissing, ReasonDepotUnavailable, ReasonHostProvisioningFailed,
 		ReasonDownloadFailed, ReasonPackagesLocked, ReasonTaskTimedOut, ReasonVersionSkew, ReasonResetIncomplete,
-		ReasonDrainBlocked, ReasonQuorumAtRisk:
+		ReasonDrainBlocked, ReasonQuorumAtRisk, ReasonPluginFailed, ReasonHostsNotFenced:
 		return true
 	}
 	return false

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -52,6 +53,49 @@ type Installed struct {
 	// Leaving are the names of nodes that were drained and are being removed from the cluster. Their
 	// removal can only be completed.
 	Leaving []string `json:"leaving,omitempty"`
+	// Restoring is Restore.Asked of a restore that a run has begun: the control planes may have parts of
+	// it, and the content of the backup is not complete. Restored is that of the last complete restore.
+	// Empty: none.
+	Restoring string `json:"restoring,omitempty"`
+	Restored  string `json:"restored,omitempty"`
+	// RestoredBefore are the values of Restored before the present one, the oldest first. An old manifest
+	// that is applied again can have one of them.
+	RestoredBefore []string `json:"restoredBefore,omitempty"`
+	// Patched is the patch level of those nodes' operating systems that have none of their own (see
+	// Upgrade.Patch and SettlePatched). Empty: none was requested, or not every node has it.
+	Patched string `json:"patched,omitempty"`
+}
+
+// Restore describes the backup whose content a run gives to the cluster.
+type Restore struct {
+	// Asked is the value of AnnotationRestore that requested the restore.
+	Asked string `json:"asked"`
+	// Backup is the name of the Backup. Artifact is the name of its copy in the depot (see package backup) and
+	// SHA256 the digest of the copy in hexadecimal.
+	Backup   string `json:"backup"`
+	Artifact string `json:"artifact"`
+	SHA256   string `json:"sha256"`
+	// Force reports that the user accepts the loss of what etcd contains now, although it has a majority.
+	Force bool `json:"force,omitempty"`
+	// Fenced reports that the controller has powered off, before the run, all hosts of lost control planes
+	// that Metal3 can power off. Without it, a run that meets old control planes that do not answer
+	// records KeyProved and ends with ReasonHostsNotFenced before it changes anything.
+	Fenced bool `json:"fenced,omitempty"`
+}
+
+// mostRestored limits Installed.RestoredBefore.
+const mostRestored = 9
+
+// SetRestored records that the restore with this value of Restore.Asked is complete.
+func (i *Installed) SetRestored(asked string) {
+	before := slices.DeleteFunc(append(slices.Clone(i.RestoredBefore), i.Restored), func(old string) bool { return old == "" || old == asked })
+	i.RestoredBefore = before[max(len(before)-mostRestored, 0):]
+	i.Restoring, i.Restored = "", asked
+}
+
+// WasRestored reports whether a restore with this value of Restore.Asked is complete.
+func (i Installed) WasRestored(asked string) bool {
+	return asked == i.Restored || slices.Contains(i.RestoredBefore, asked)
 }
 
 // Removal describes which nodes a run removes from the cluster.
@@ -69,7 +113,7 @@ type Removal struct {
 // Upgrade describes which nodes a run upgrades.
 type Upgrade struct {
 	// Nodes are the names of the nodes: one control plane node, or a batch of workers. The run upgrades
-	// only those of them that do not have the request's version and variables yet.
+	// only those of them that do not have the request's version, variables and patch level yet.
 	Nodes []string `json:"nodes"`
 	// From is the oldest version of a node of the cluster before the run.
 	From string `json:"from"`
@@ -79,6 +123,13 @@ type Upgrade struct {
 	Path []string `json:"path"`
 	// DrainSeconds limits the time in which the pods of one node must have left it.
 	DrainSeconds int `json:"drainSeconds"`
+	// Patch is the requested patch level of the operating systems, a value that the user has chosen,
+	// such as a time. A node that has another one gets the packages that are available now. Empty: no
+	// node is patched.
+	Patch string `json:"patch,omitempty"`
+	// Narrow describes variables that the run applies without a drain. Nodes are then all nodes of the
+	// cluster, and DrainSeconds is 0. nil: the run upgrades the nodes.
+	Narrow *Narrow `json:"narrow,omitempty"`
 }
 
 // SetRemoval describes how many nodes leave a node set.

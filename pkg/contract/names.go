@@ -81,6 +81,28 @@ const (
 	// AnnotationDenied, on the Secret of the kubeconfig, is since when (RFC 3339) the cluster denies its
 	// user; absent: it does not, as far as is known.
 	AnnotationDenied = "bpa.akraino.org/denied-since"
+	// AnnotationRestore, on a Provisioning, requests a restore of the cluster. The value is the name of a
+	// Backup, which other words may follow: RestoreForce accepts the loss of the present content of etcd,
+	// and any other word, such as a time, makes the value another one. The request counts if the
+	// record does not have the value yet: see Installed.WasRestored.
+	AnnotationRestore = "bpa.akraino.org/restore"
+	// RestoreForce is a word in the value of AnnotationRestore.
+	RestoreForce = "force"
+	// AnnotationRestored, on the Secret of the kubeconfig, is the value of AnnotationRestore of the last
+	// restore before the kubeconfig was collected; absent: the cluster was never restored.
+	AnnotationRestored = "bpa.akraino.org/restored"
+	// AnnotationPatch, on a Provisioning, requests newer packages for the operating systems of all nodes.
+	// The value, such as a time, only has to differ from Installed.Patched.
+	AnnotationPatch = "bpa.akraino.org/patch"
+	// AnnotationSoftware, on a Provisioning, requests a run for its Softwares. The value is a text without spaces,
+	// such as a time, which only has to differ from SoftwareRecord.Asked, and optionally a space and SoftwareCheck or
+	// SoftwareUpdate. Without these words, the run tries again what has failed, and repairs what was changed by hand.
+	// One of the words alone has the same effect, also in capital letters. Any other word counts as SoftwareCheck.
+	AnnotationSoftware = "bpa.akraino.org/software"
+	// SoftwareCheck, in AnnotationSoftware, requests a look at all nodes without a change. SoftwareUpdate
+	// requests that packages without automatic updates are updated too.
+	SoftwareCheck  = "check"
+	SoftwareUpdate = "update"
 	// AnnotationBackupScheduled, on a Provisioning, is the last time (RFC 3339) of spec.backup.schedule
 	// for which the controller has created a Backup, or the time at which it first saw the schedule.
 	// On a Backup, it is the time of the schedule for which the Backup was created.
@@ -111,23 +133,31 @@ const (
 	ParamRecipient          = "recipient"           // public key for which the backup is encrypted, in age's notation
 )
 
+// ParamPlugins, with the value "true", makes a run of PipelineInstall or PipelineRestore install the plugins of the request
+// and remove those that it does not list any more. Without it, the run leaves out the task
+// install-plugins. Every run of PipelinePlugins has that task.
+const ParamPlugins = "plugins"
+
 // None is the value of a result that has nothing to report, and of the param that receives this
 // result.
 const None = "none"
 
-// Workspaces of the pipeline. They are ConfigMaps, except ssh, which is a Secret. A run needs no
-// PersistentVolumeClaim and no storage class.
+// Workspaces of the pipeline. They are ConfigMaps, except ssh and backup-key, which are Secrets. A run
+// needs no PersistentVolumeClaim and no storage class.
 const (
 	WorkspaceRequest   = "request"   // ConfigMap <name>-request, key KeyRequest
 	WorkspaceInventory = "inventory" // ConfigMap <name>-inventory, keys below
 	WorkspaceSSH       = "ssh"       // Secret with ssh-privatekey
+	// WorkspaceBackupKey is Secret BackupKeyName. Only the operation restore has it.
+	WorkspaceBackupKey = "backup-key"
 )
 
 // Version is the version of the contract between the controller and the tasks. During an upgrade of
 // BPA, tasks of one build read data that the controller of the other build wrote. Both ignore
 // unknown fields. Therefore, a new field needs no new version if a reader without this field
-// behaves correctly. A change that an older task would misinterpret needs a new version.
-const Version = 1
+// behaves correctly. A change that an older task would misinterpret needs a new version. Only the requests
+// with this change have it (see Request.ContractVersion), so that the other runs go on meanwhile.
+const Version = 2
 
 // Keys of the ConfigMaps. A workspace contains each key as a file with this name.
 const (
@@ -137,7 +167,9 @@ const (
 	KeyHostsINI   = "hosts.ini"     // in <name>-inventory, written by render-inventory
 	KeyGroupVars  = "all.json"      // variables for all hosts, JSON (which is YAML), in <name>-inventory, written by render-inventory
 	KeyKnownHosts = "known_hosts"   // in <name>-known-hosts, written by kubespray at first contact
-	KeyProgress   = "progress.json" // Progress, in <name>-progress, written by kubespray
+	KeyProgress   = "progress.json" // Progress, in <name>-progress, written by kubespray and install-plugins
+	KeyPlugins    = "plugins.json"  // []PluginStatus, in <name>-plugins, written by install-plugins
+	KeySoftware   = "software.json" // SoftwareRecord, in <name>-software, written by install-software and kubespray
 	KeyHosts      = "hosts.json"    // HostStates, in <name>-installed, written by kubespray
 	KeyJoined     = "joined.json"   // UIDs of the hosts on which a playbook succeeded, in <name>-installed, written by kubespray
 	// KeyInstalled, in <name>-installed, is Installed as JSON, written by kubespray.
@@ -149,6 +181,12 @@ const (
 	// KeyAvailable, in <name>-installed, has the workloads that were available before a batch of nodes
 	// was drained for an upgrade, as JSON; empty: no batch is incomplete. The task kubespray writes it.
 	KeyAvailable = "available.json"
+	// KeyProved, in <name>-installed, is Restore.Asked of a restore whose copy and whose missing majority of
+	// etcd a run has proved before it changed anything. The task kubespray writes it before it reports
+	// ReasonHostsNotFenced, and empties it when it finds that etcd works. Without it, and without
+	// RestoreForce, the controller powers no host off for a restore that has not begun: the control planes
+	// that look lost may be the majority of a working etcd.
+	KeyProved = "proved"
 )
 
 // Results of the tasks.
@@ -165,6 +203,8 @@ const (
 	ResultCertificate     = "certificate"      // collect-kubeconfig: PEM of the client certificate
 	ResultEndpoint        = "endpoint"         // collect-kubeconfig: https://address:port
 	ResultVersion         = "version"          // collect-kubeconfig: version of the new API server, such as v1.35.4; backup: that of the member's node, such as 1.35.4
+	ResultPlugins         = "plugins"          // install-plugins: "2 installed, 2 skipped"
+	ResultSoftware        = "software"         // install-software: "3 nodes: 5 packages installed, 1 failed"
 	ResultSHA256          = "sha256"           // backup: of the artifact, in hexadecimal
 	ResultSize            = "size"             // backup: of the artifact, in bytes
 	ResultRevision        = "revision"         // backup: etcd's revision when the snapshot began
@@ -186,6 +226,19 @@ func InventoryName(provisioning string) string  { return provisioning + "-invent
 func KnownHostsName(provisioning string) string { return provisioning + "-known-hosts" }
 func ProgressName(provisioning string) string   { return provisioning + "-progress" }
 func InstalledName(provisioning string) string  { return provisioning + "-installed" }
+
+// PluginsName returns the name of the ConfigMap with the record of the plugins. The reconciler creates
+// it, empty, before it starts a run that installs plugins.
+func PluginsName(provisioning string) string { return provisioning + "-plugins" }
+
+// SoftwareName returns the name of the ConfigMap with the record of the software. The reconciler creates
+// it, empty, before it starts a run that installs software.
+func SoftwareName(provisioning string) string { return provisioning + "-software" }
+
+// SoftwareRequestName returns the name of the ConfigMap with the request of the newest run of
+// OperationSoftware. These runs have their own, so that RequestName stays the request of the newest run
+// that has changed the cluster: the controller reads from it what that run was to do.
+func SoftwareRequestName(provisioning string) string { return provisioning + "-software-run" }
 
 // KubeconfigName returns the name of the Secret with the kubeconfig. Cluster API uses the same name.
 func KubeconfigName(provisioning string) string { return provisioning + "-kubeconfig" }

@@ -23,11 +23,23 @@ const (
 	OperationUpgradeControlPlane = "upgrade-control-plane"
 	// OperationUpgradeNodes does the same with some workers, after all control planes.
 	OperationUpgradeNodes = "upgrade-nodes"
+	// OperationConfigure applies variables to a running cluster that need no drain and no restart of a
+	// kubelet (Upgrade.Narrow). Its playbook runs only the tasks with some tags.
+	OperationConfigure = "configure"
 	// OperationCollect requests a client certificate for the kubeconfig. It changes no host. It
 	// continues an installation that failed after its playbook, or renews a kubeconfig.
 	OperationCollect = "collect"
+	// OperationPlugins installs, upgrades and removes plugins of an installed cluster. It runs no
+	// playbook of kubespray.
+	OperationPlugins = "plugins"
+	// OperationSoftware installs, updates and removes packages on nodes of an installed cluster. It runs no
+	// playbook of kubespray.
+	OperationSoftware = "software"
 	// OperationReset removes the cluster from its hosts before they are released.
 	OperationReset = "reset"
+	// OperationRestore gives a cluster the content of a backup: it installs all control planes anew, with
+	// the keys of the backup, and etcd with its snapshot. Its playbook changes no worker.
+	OperationRestore = "restore"
 	// OperationBackup makes a copy of etcd and of the keys of a cluster. It changes no host. Its run
 	// belongs to a Backup, so it is not a run of the Provisioning.
 	OperationBackup = "backup"
@@ -35,12 +47,15 @@ const (
 
 // Pipelines, in tekton/pipelines.
 const (
-	PipelineInstall = "bpa-install"
-	PipelineRemove  = "bpa-remove"
-	PipelineUpgrade = "bpa-upgrade"
-	PipelineCollect = "bpa-collect"
-	PipelineReset   = "bpa-reset"
-	PipelineBackup  = "bpa-backup"
+	PipelineInstall  = "bpa-install"
+	PipelineRemove   = "bpa-remove"
+	PipelineUpgrade  = "bpa-upgrade"
+	PipelineCollect  = "bpa-collect"
+	PipelinePlugins  = "bpa-plugins"
+	PipelineSoftware = "bpa-software"
+	PipelineRestore  = "bpa-restore"
+	PipelineReset    = "bpa-reset"
+	PipelineBackup   = "bpa-backup"
 )
 
 // Playbooks of kubespray.
@@ -82,9 +97,9 @@ type Step struct {
 	Percent int32
 }
 
-// installSteps are the tasks of PipelineInstall. The percentages reflect measurements, in which all
-// tasks except kubespray took only seconds.
-var installSteps = []Step{{TaskSeedRegistry, 2}, {TaskSelectHosts, 4}, {TaskRenderInventory, 6}, {TaskKubespray, 97}, {TaskCollectKubeconfig, 99}}
+// installSteps are the tasks of PipelineInstall and PipelineRestore. The percentages reflect measurements, in
+// which all tasks except kubespray took only seconds. A run installs plugins only with ParamPlugins.
+var installSteps = []Step{{TaskSeedRegistry, 2}, {TaskSelectHosts, 4}, {TaskRenderInventory, 6}, {TaskKubespray, 97}, {TaskCollectKubeconfig, 98}, {TaskInstallPlugins, 99}}
 
 var removeSteps = []Step{{TaskRenderInventory, 2}, {TaskKubespray, 95}, {TaskCollectKubeconfig, 99}}
 
@@ -103,7 +118,13 @@ var Operations = []Operation{
 	{Name: OperationRemoveControlPlane, Pipeline: PipelineRemove, Playbook: PlaybookRemove, Purpose: "remove a control plane node", Done: "installed", Steps: removeSteps},
 	{Name: OperationUpgradeControlPlane, Pipeline: PipelineUpgrade, Playbook: PlaybookUpgrade, Purpose: "upgrade a control plane node", Done: "installed", Steps: upgradeSteps},
 	{Name: OperationUpgradeNodes, Pipeline: PipelineUpgrade, Playbook: PlaybookUpgrade, Purpose: "upgrade nodes", Done: "installed", Steps: upgradeSteps},
+	{Name: OperationConfigure, Pipeline: PipelineUpgrade, Playbook: PlaybookInstall, Purpose: "apply variables", Done: "installed", Steps: upgradeSteps},
+	{Name: OperationRestore, Pipeline: PipelineRestore, Playbook: PlaybookInstall, Purpose: "restore the cluster from a backup", Done: "restored", Steps: installSteps},
 	{Name: OperationCollect, Pipeline: PipelineCollect, Purpose: "collect the kubeconfig", Done: "installed", Steps: []Step{{TaskCollectKubeconfig, 99}}},
+	{Name: OperationPlugins, Pipeline: PipelinePlugins, Purpose: "install the plugins", Done: "installed",
+		Steps: []Step{{TaskSeedRegistry, 10}, {TaskRenderInventory, 15}, {TaskInstallPlugins, 99}}},
+	{Name: OperationSoftware, Pipeline: PipelineSoftware, Purpose: "install software on the nodes", Done: "installed",
+		Steps: []Step{{TaskRenderInventory, 5}, {TaskInstallSoftware, 99}}},
 	{Name: OperationReset, Pipeline: PipelineReset, Playbook: PlaybookReset, Purpose: "reset the hosts", Done: "reset",
 		Steps: []Step{{TaskKubespray, 99}}},
 }
@@ -128,10 +149,15 @@ func (o Operation) Has(task string) bool {
 }
 
 // ChangesCluster reports whether the operation changes the nodes of an installed cluster: it adds,
-// removes or upgrades some of them.
+// removes, upgrades or restores some of them, or gives all of them other variables.
 func (o Operation) ChangesCluster() bool {
 	return slices.Contains([]string{OperationAddNodes, OperationAddControlPlane, OperationRemoveNodes, OperationRemoveControlPlane,
-		OperationUpgradeControlPlane, OperationUpgradeNodes}, o.Name)
+		OperationUpgradeControlPlane, OperationUpgradeNodes, OperationConfigure, OperationRestore}, o.Name)
+}
+
+// Upgrades reports whether the requests of the operation have an Upgrade.
+func (o Operation) Upgrades() bool {
+	return slices.Contains([]string{OperationUpgradeControlPlane, OperationUpgradeNodes, OperationConfigure}, o.Name)
 }
 
 // Tasks returns the descriptions of the operation's tasks, in their order.

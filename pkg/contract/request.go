@@ -43,18 +43,24 @@ type Request struct {
 	// on them. The digest does not depend on PassedOver.
 	PassedOver []string `json:"passedOver,omitempty"`
 	// Operation is the name of the run's operation. Empty: an older build of BPA started the run. The
-	// digest does not depend on it, nor on the following four fields.
+	// digest does not depend on it, nor on the following five fields.
 	Operation string `json:"operation,omitempty"`
 	// Members are the nodes of the installed cluster before the run (Installed.Nodes). The inventory
 	// lists the control planes that stay in this order, before new ones. EtcdNext is
 	// Installed.EtcdNext.
 	Members  []Node `json:"members,omitempty"`
 	EtcdNext int    `json:"etcdNext,omitempty"`
+	// Patched is Installed.Patched. In an installation and in the request of the spec, it is the patch
+	// level that the spec requests (see AnnotationPatch): the nodes of a new cluster count as having it. The
+	// digest does not depend on it.
+	Patched string `json:"patched,omitempty"`
 	// Remove describes the nodes that the run removes; nil: none.
 	Remove *Removal `json:"remove,omitempty"`
 	// Upgrade describes the nodes that the run upgrades to KubernetesVersion and Vars; nil: none. The
 	// digest does not depend on it.
 	Upgrade *Upgrade `json:"upgrade,omitempty"`
+	// Restore describes the backup that the run restores; nil: none. The digest does not depend on it.
+	Restore *Restore `json:"restore,omitempty"`
 	// Release is the kubespray release that the Provisioning selects. It is the last part of the
 	// Tasks' names. Empty: the Tasks without a release in their names.
 	Release string `json:"release,omitempty"`
@@ -89,6 +95,19 @@ type Request struct {
 	// Connected reports that artifacts that are missing in the depot may be downloaded from the
 	// Internet.
 	Connected bool `json:"connected,omitempty"`
+	// Plugins are the plugins of the cluster, in the order of their needs. The cluster's identity does
+	// not depend on them.
+	Plugins []Plugin `json:"plugins,omitempty"`
+	// PluginVars and PluginGroups are the kubespray variables and the groups of the inventory that the
+	// plugins of the cluster add, also in a run that does not install them. Vars override PluginVars.
+	// They count whenever a playbook of kubespray configures a node. A change of them alone upgrades no
+	// node: neither the digests nor Settings depend on them.
+	PluginVars   map[string]json.RawMessage `json:"pluginVars,omitempty"`
+	PluginGroups []PluginGroup              `json:"pluginGroups,omitempty"`
+	// Software are the packages of the cluster's nodes, in a run that installs them; nil: the run installs none.
+	// The task kubespray installs them on new machines before its playbook, and the task install-software on
+	// Software.Nodes. The digests do not depend on it.
+	Software *SoftwareRun `json:"software,omitempty"`
 	// Vars are the user's kubespray variables. They override the variables that BPA sets.
 	Vars map[string]json.RawMessage `json:"vars,omitempty"`
 }
@@ -96,6 +115,18 @@ type Request struct {
 // Gone returns the names of the lost nodes that the run replaces or removes.
 func (r Request) Gone() []string {
 	return slices.DeleteFunc(slices.Clone(r.Lost), func(name string) bool { return slices.Contains(r.Kept, name) })
+}
+
+// Renewed returns the names of the nodes of the cluster that the run installs anew: those in the place of
+// lost nodes and, in a restore, all control planes. What the record says of their versions ends.
+func (r Request) Renewed() []string {
+	names := r.Gone()
+	for _, n := range r.Members {
+		if r.Restore != nil && slices.Contains(n.Roles, RoleControlPlane) && !slices.Contains(names, n.Name) {
+			names = append(names, n.Name)
+		}
+	}
+	return names
 }
 
 // Slot is one node that the spec requests by name.
@@ -252,17 +283,22 @@ type Node struct {
 	Etcd string `json:"etcd,omitempty"`
 	// Version is the node's Kubernetes version, without a leading v, and Settings the kubespray release
 	// and the digest of the variables with which it was last upgraded (Request.Settings). Only the nodes of Installed and of
-	// Request.Members have them. Empty: those of Installed.Request.
+	// Request.Members have them. Empty: those of Installed.Request. After a restore of a backup that was made
+	// with other variables, Settings of the control planes differs from all digests.
 	Version  string `json:"version,omitempty"`
 	Settings string `json:"settings,omitempty"`
 	// Target is what a run has begun to change the node to; nil: Version and Settings are complete. Only
 	// the nodes of Installed and of Request.Members have it. The node can have parts of both.
 	Target *Target `json:"target,omitempty"`
+	// Patched is the patch level of the node's operating system (see Upgrade.Patch), for the same
+	// nodes. Empty: Installed.Patched.
+	Patched string `json:"patched,omitempty"`
 }
 
-// Progress is the progress of a task. The kubespray task writes it at most once a second.
+// Progress is the progress of a task, which writes it at most once a second.
 type Progress struct {
-	Run     string `json:"run"`     // name of the PipelineRun; progress of an older run is ignored
-	Percent int    `json:"percent"` // of this task, 0 to 100
-	Step    string `json:"step"`    // such as the name of the Ansible task
+	Run     string `json:"run"`            // name of the PipelineRun; progress of an older run is ignored
+	Task    string `json:"task,omitempty"` // empty: TaskKubespray
+	Percent int    `json:"percent"`        // of this task, 0 to 100
+	Step    string `json:"step"`           // such as the name of the Ansible task
 }

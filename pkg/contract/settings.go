@@ -64,6 +64,27 @@ func (i Installed) Level(n Node) (version, settings string) {
 	return version, settings
 }
 
+// PatchOf returns the patch level of an installed node; empty: it was never patched.
+func (i Installed) PatchOf(n Node) string {
+	if n.Patched != "" {
+		return n.Patched
+	}
+	return i.Patched
+}
+
+// SettlePatched makes the patch level that all nodes have that of the cluster, which a node that joins
+// later counts as having.
+func (i *Installed) SettlePatched() {
+	if len(i.Nodes) == 0 || slices.ContainsFunc(i.Nodes, func(n Node) bool { return i.PatchOf(n) != i.PatchOf(i.Nodes[0]) }) {
+		return
+	}
+	i.Patched = i.PatchOf(i.Nodes[0])
+	i.Nodes = slices.Clone(i.Nodes)
+	for n := range i.Nodes {
+		i.Nodes[n].Patched = ""
+	}
+}
+
 // Stamped returns the nodes as they are to be stored together with the request. If its version or its
 // variables differ from those of Installed.Request, each node gets its own version and variables, which
 // would otherwise be those of the new request.

@@ -6,6 +6,16 @@ import (
 	"testing"
 )
 
+func TestPatchOf(t *testing.T) {
+	i := Installed{Patched: "monday"}
+	if got := i.PatchOf(Node{}); got != "monday" {
+		t.Errorf("a node without a patch level of its own has %q", got)
+	}
+	if got := i.PatchOf(Node{Patched: "sunday"}); got != "sunday" {
+		t.Errorf("a node with the patch level sunday has %q", got)
+	}
+}
+
 func TestSettingsDependOnlyOnValues(t *testing.T) {
 	vars := func(text string) Request {
 		var r Request

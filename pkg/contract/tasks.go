@@ -9,6 +9,8 @@ const (
 	TaskRenderInventory   = "render-inventory"
 	TaskKubespray         = "kubespray"
 	TaskCollectKubeconfig = "collect-kubeconfig"
+	TaskInstallPlugins    = "install-plugins"
+	TaskInstallSoftware   = "install-software"
 	TaskBackup            = "backup"
 )
 
@@ -71,9 +73,9 @@ var Tasks = []Task{
 	{
 		Name:         TaskKubespray,
 		Params:       []string{ParamProvisioning, "run", ParamPlaybook, ParamPlayed},
-		Workspaces:   []string{WorkspaceRequest, WorkspaceInventory, WorkspaceSSH},
+		Workspaces:   []string{WorkspaceRequest, WorkspaceInventory, WorkspaceSSH, WorkspaceBackupKey},
 		Results:      []string{ResultRecap},
-		ConfigMaps:   []func(string) string{KnownHostsName, ProgressName, InstalledName},
+		ConfigMaps:   []func(string) string{KnownHostsName, ProgressName, InstalledName, SoftwareName},
 		Verbs:        []string{"get", "update"},
 		ChangesHosts: true,
 		PerRelease:   true,
@@ -85,6 +87,24 @@ var Tasks = []Task{
 		Results:    []string{ResultCA, ResultCertificate, ResultEndpoint, ResultVersion},
 		ConfigMaps: []func(string) string{KnownHostsName},
 		Verbs:      []string{"get"},
+	},
+	{
+		Name:       TaskInstallPlugins,
+		Params:     []string{ParamProvisioning, "run", "depot"},
+		Workspaces: []string{WorkspaceRequest, WorkspaceInventory, WorkspaceSSH},
+		Results:    []string{ResultPlugins},
+		ConfigMaps: []func(string) string{KnownHostsName, ProgressName, PluginsName},
+		Verbs:      []string{"get", "update"},
+		PerRelease: true,
+	},
+	{
+		Name:       TaskInstallSoftware,
+		Params:     []string{ParamProvisioning, "run"},
+		Workspaces: []string{WorkspaceRequest, WorkspaceInventory, WorkspaceSSH},
+		Results:    []string{ResultSoftware},
+		ConfigMaps: []func(string) string{KnownHostsName, ProgressName, SoftwareName},
+		Verbs:      []string{"get", "update"},
+		PerRelease: true,
 	},
 }
 

@@ -15,9 +15,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/archive"
 	"github.com/akraino-icn/bpa/pkg/depot/files"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/packages"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/registry"
 	"github.com/akraino-icn/bpa/pkg/depot/rest"
-	"github.com/akraino-icn/bpa/pkg/depot/status"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 	"github.com/akraino-icn/bpa/pkg/depot/store/bucket"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
@@ -37,6 +38,7 @@ type Depot struct {
 	usage     *limits.Usage
 	quota     *limits.Quota
 	diskQuota *limits.Quota
+	packages  *packages.Index
 	handler   http.Handler
 
 	// held returns an error while another depot may hold the lease of the bucket. release gives the
@@ -54,6 +56,8 @@ type options struct {
 	log    *slog.Logger
 	limits limits.Limits
 	s3     *bucket.At
+	// software reads the installation status; nil: there is no Kubernetes.
+	software rest.Software
 	// importer replaces the archive importer in tests; nil: archive.Importer.
 	importer uploads.Importer
 }
@@ -70,6 +74,9 @@ func WithLimits(l limits.Limits) Option { return func(o *options) { o.limits = l
 // WithS3 stores images and uploads in a bucket. Plain files, the upload secret and data that can be
 // computed again stay in the root directory.
 func WithS3(at bucket.At) Option { return func(o *options) { o.s3 = &at } }
+
+// WithSoftware sets the reader of the installation status. By default, requests for it get 503.
+func WithSoftware(s rest.Software) Option { return func(o *options) { o.software = s } }
 
 // New opens the store in dir and creates missing folders. It starts to recover uploads that a crash
 // interrupted, and returns before the recovery ends.
@@ -93,11 +100,19 @@ func (d *Depot) open(dir string, o options) error {
 	if err := d.openStore(dir, o); err != nil {
 		return err
 	}
-	v1, err := rest.New(d.uploads, status.New(d.store), d.quota, o.log)
+	get, put, sources := files.Handlers(d.root, d.files, d.uploads, d.quota, d.diskQuota, o.log)
+	d.packages = packages.New(d.uploads, sources, o.log)
+	sources.OnChange(d.packages.Changed)
+	d.uploads.OnChange(func(ref protocol.Ref) {
+		if ref.Kind == protocol.BinaryImages {
+			d.packages.Changed()
+		}
+	})
+	v1, err := rest.New(rest.Services{Uploads: d.uploads, Quota: d.quota, Packages: d.packages, Software: o.software, Log: o.log})
 	if err != nil {
 		return err
 	}
-	d.handler = logged(o.log, leased(d.held, d.routes(v1, o.log)))
+	d.handler = logged(o.log, leased(d.held, d.routes(v1, get, put, o.log)))
 	d.work(o)
 	return nil
 }
@@ -181,12 +196,11 @@ func (d *Depot) keepTidy(ctx context.Context, o options) {
 	}
 }
 
-func (d *Depot) routes(v1 http.Handler, log *slog.Logger) http.Handler {
+func (d *Depot) routes(v1, get, put http.Handler, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/v2/", d.registry.Handler(d.quota, d.usage.MakeWay, log))
 	mux.Handle("/v1/", v1)
 	// A GET pattern also matches HEAD; the mux answers 405 to anything else.
-	get, put := files.Handlers(d.root, d.files, d.uploads, d.quota, d.diskQuota, log)
 	mux.Handle("GET /files/", http.StripPrefix("/files/", get))
 	mux.Handle("PUT /files/", http.StripPrefix("/files/", put))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
@@ -223,6 +237,10 @@ func (d *Depot) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	_, _ = io.WriteString(w, "ready\n")
 }
+
+// StopWaiting ends the requests that wait for a change of the list of packages. Call it once, when the
+// depot begins to stop: these requests would delay the stop.
+func (d *Depot) StopWaiting() { d.packages.Stop() }
 
 // Close stops background work, gives back the lease of the bucket and closes the root directory.
 // Call it when no request is being served.

@@ -4,7 +4,7 @@
 //
 // Packages below: protocol (names, records, headers), registry (/v2), rest (/v1), files (/files),
 // store (bytes by digest, on disk or in S3), uploads (uploads in pieces), archive (images in an
-// uploaded file), status (installation status), limits, scrub and garbage.
+// uploaded file), packages (the list of binary packages), limits, scrub and garbage.
 //
 // Invariant: the depot never reads or writes anything outside the root directory and the bucket,
 // and its memory use does not depend on the size of the stored content.

@@ -305,28 +305,11 @@ func halfSent(t *testing.T, server *httptest.Server, request string) string {
 	return string(got)
 }
 
-func TestInstallationStatus(t *testing.T) {
+func TestInstallationStatusNeedsKubernetes(t *testing.T) {
 	url := serve(t, t.TempDir()).URL + "/v1/baremetalcluster/alpha/beta/status"
-	report := `{"packages": [{"name": "qat-driver", "version": "1.7", "kind": "binary_images", "state": "installed"}, {"name": "sriov", "state": "failed", "message": "no card"}]}`
-	ask(t, "GET", url).want(t, 200, `"nodes":[]`)
-	ask(t, "GET", url+"/node-1").want(t, 404)
-	call(t, "PUT", url+"/node-1", strings.NewReader(report)).want(t, 200)
-	call(t, "PUT", url+"/node-1", strings.NewReader(report)).want(t, 200)
-	call(t, "PUT", url+"/node-0", strings.NewReader(`{"node": "node-0"}`)).want(t, 200, `"packages":[]`)
-	ask(t, "GET", url+"/node-1").want(t, 200, "no card")
-	if got := ask(t, "GET", url).want(t, 200, "qat-driver"); strings.Index(got.body, "node-0") > strings.Index(got.body, "node-1") {
-		t.Errorf("nodes are out of order: %s", got.body)
-	}
-	for _, bad := range []string{`{"packages": [{"name": "a", "state": "done"}]}`, `{"packages": [{"state": "failed"}]}`, `{"node": "other"}`} {
-		call(t, "PUT", url+"/node-1", strings.NewReader(bad)).want(t, 400)
-	}
-	call(t, "PUT", url+"/node-1", strings.NewReader("[")).want(t, 422)
-	call(t, "PUT", url+"/No~Node!", strings.NewReader(report)).want(t, 400)
-	ask(t, "DELETE", url+"/node-1").want(t, 204)
-	ask(t, "DELETE", url+"/node-1").want(t, 404)
-	if got := ask(t, "GET", url).want(t, 200, "node-0"); strings.Contains(got.body, "node-1") {
-		t.Errorf("a deleted node stayed: %s", got.body)
-	}
+	ask(t, "GET", url).want(t, 503, "--kubeconfig")
+	ask(t, "GET", url+"/node-1").want(t, 503)
+	call(t, "PUT", url+"/node-1", strings.NewReader("{}")).want(t, 400)
 }
 
 func TestDepotsOwnRepositoriesAreReadOnlyInTheRegistry(t *testing.T) {

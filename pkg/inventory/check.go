@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -68,7 +69,7 @@ func check(request contract.Request, nodes []contract.Node) (checked, error) {
 	if request.SSHPort < 1 || request.SSHPort > 65535 {
 		return c, fmt.Errorf("SSH port %d is not between 1 and 65535", request.SSHPort)
 	}
-	return c, cmp.Or(c.checkDepot(), c.checkSubnets(), c.checkNodes(), c.checkVersions(), c.checkVars())
+	return c, cmp.Or(c.checkDepot(), c.checkSubnets(), c.checkNodes(), c.checkVersions(), c.checkVars(), checkPluginGroups(request))
 }
 
 func (c *checked) checkDepot() error {
@@ -194,7 +195,7 @@ func checkEtcd(node contract.Node, owners map[string]string) error {
 }
 
 func (c *checked) checkVars() error {
-	for name := range c.request.Vars {
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(c.request.Vars)), slices.Collect(maps.Keys(c.request.PluginVars))) {
 		if !variable.MatchString(name) {
 			return fmt.Errorf("kubespray variable %q: the name does not match %s", name, variable)
 		}

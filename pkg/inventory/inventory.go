@@ -76,6 +76,9 @@ func hostsINI(c checked, etcd, notes []string) []byte {
 	section(&b, "etcd", etcd)
 	section(&b, "kube_node", withRole(c.ordered, contract.RoleWorker))
 	section(&b, "k8s_cluster:children", []string{"kube_control_plane", "kube_node"})
+	for _, group := range pluginGroups(c.request) {
+		section(&b, group, membersOf(c, group))
+	}
 	return b.Bytes()
 }
 

@@ -28,11 +28,17 @@ var defaultName = regexp.MustCompile(`^etcd([1-9][0-9]{0,8})$`)
 // control planes become members, with new names, as long as the result is an odd number of members.
 // Nothing becomes a member if the playbook of the run does not do this.
 //
-// The nodes of request.Members keep their Version, Settings and Target, because a run that is no upgrade does
+// A restore makes a new etcd on all control planes. So all of them count as new, also those on the hosts of
+// former ones: they come in the order of nodes, and their members get new names.
+//
+// The nodes of request.Members keep their Version, Settings, Patched and Target, because a run that is no upgrade does
 // not change them. New nodes have none: they get what the request says.
 func Members(request contract.Request, nodes []contract.Node) (ordered []contract.Node, etcdNext int) {
 	former := formerMasters(request.Members)
 	etcdNext = max(request.EtcdNext, highest(former)+1)
+	if request.Restore != nil {
+		former, request.Members = nil, slices.DeleteFunc(slices.Clone(request.Members), isMaster)
+	}
 	for _, n := range nodes {
 		if n.Standby {
 			continue
@@ -42,31 +48,31 @@ func Members(request contract.Request, nodes []contract.Node) (ordered []contrac
 				n.Etcd = former[i].Etcd
 			}
 		}
-		n.Version, n.Settings = levelOf(request, n)
+		n.Version, n.Settings, n.Patched = levelOf(request, n)
 		ordered = append(ordered, n)
 	}
-	contract.CopyTargets(ordered, request.Members, request.Gone())
+	contract.CopyTargets(ordered, request.Members, request.Renewed())
 	slices.SortStableFunc(ordered, func(a, b contract.Node) int {
 		return cmp.Compare(position(request, former, a), position(request, former, b))
 	})
-	if len(former) == 0 || !slices.Contains(keepEtcd, contract.OperationOf(request.Operation).Playbook) {
+	if len(former) == 0 || !slices.Contains(keepEtcd, contract.OperationOf(request.Operation).Playbook) && request.Upgrade == nil {
 		etcdNext = join(ordered, etcdNext)
 	}
 	return ordered, etcdNext
 }
 
-// levelOf returns Version and Settings of a node that was in the cluster before the run. They are empty
+// levelOf returns Version, Settings and Patched of a node that was in the cluster before the run. They are empty
 // for a node that the run installs, even if it gets the name or the host of a lost one.
-func levelOf(request contract.Request, n contract.Node) (version, settings string) {
+func levelOf(request contract.Request, n contract.Node) (version, settings, patched string) {
 	i := indexOf(request.Members, n)
 	if i == len(request.Members) || slices.Contains(request.Gone(), request.Members[i].Name) {
-		return "", ""
+		return "", "", ""
 	}
-	return request.Members[i].Version, request.Members[i].Settings
+	return request.Members[i].Version, request.Members[i].Settings, request.Members[i].Patched
 }
 
-// keepEtcd are the playbooks that add no member to etcd.
-var keepEtcd = []string{contract.PlaybookScale, contract.PlaybookRemove, contract.PlaybookUpgrade}
+// keepEtcd are the playbooks that add no member to etcd. A run without a playbook adds none either.
+var keepEtcd = []string{"", contract.PlaybookScale, contract.PlaybookRemove, contract.PlaybookUpgrade}
 
 // join makes control planes members of etcd, as long as this gives an odd number of members.
 func join(ordered []contract.Node, etcdNext int) int {

@@ -49,6 +49,7 @@ func TestMembers(t *testing.T) {
 		nodes           string
 		operation       string
 		remove          []string
+		restore         bool
 		removeSet       string
 		want            string
 		wantNext        int
@@ -115,6 +116,10 @@ func TestMembers(t *testing.T) {
 			want: "m-1=etcd1 m-2=etcd2 m-4 w-1", wantNext: 4, wantEtcd: "m-1", notes: "m-4 is left out",
 		},
 		{
+			name: "variables without a drain make none a member", members: "m-1=etcd1 m-2=etcd2 m-4 w-1", etcdNext: 4, nodes: "m-1 m-2 m-4 w-1", operation: contract.OperationConfigure,
+			want: "m-1=etcd1 m-2=etcd2 m-4 w-1", wantNext: 4, wantEtcd: "m-1", notes: "m-4 is left out",
+		},
+		{
 			name: "scale.yml without a record", nodes: "m-1 w-1", operation: contract.OperationAddNodes, want: "m-1=etcd1 w-1", wantNext: 2, wantEtcd: "m-1",
 		},
 		{
@@ -129,14 +134,28 @@ func TestMembers(t *testing.T) {
 			name: "the number is lost", members: "m-1=etcd5 m-2=other", nodes: "m-1 m-2 m-3",
 			want: "m-1=etcd5 m-2=other m-3=etcd6", wantNext: 7, wantEtcd: "m-1 m-2 m-3",
 		},
+		{
+			name: "a restore makes all members new", members: "m-1=etcd1 m-2=etcd2 m-3=etcd3 w-1", etcdNext: 4, nodes: "m-2@new m-1 m-3 w-1", restore: true,
+			want: "m-2=etcd4 m-1=etcd5 m-3=etcd6 w-1", wantNext: 7, wantEtcd: "m-2 m-1 m-3",
+		},
+		{
+			name: "a restore of an even number", members: "m-1=etcd2 m-2=etcd3", nodes: "m-1 m-2", restore: true,
+			want: "m-1=etcd4 m-2", wantNext: 5, wantEtcd: "m-1", notes: "m-2 is left out",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := request(func(r *contract.Request) {
 				r.Operation, r.Members, r.EtcdNext = tc.operation, cluster(tc.members), tc.etcdNext
 			})
 			nodes := cluster(tc.nodes)
+			if tc.restore {
+				r.Operation, r.Restore = contract.OperationRestore, &contract.Restore{}
+			}
 			if tc.remove != nil {
 				r.Operation, r.Remove = contract.OperationRemoveControlPlane, &contract.Removal{Nodes: tc.remove}
+			}
+			if tc.operation == contract.OperationConfigure {
+				r.Upgrade = &contract.Upgrade{Narrow: &contract.Narrow{Variables: []string{"a"}}}
 			}
 			if tc.removeSet != "" {
 				r.Operation = contract.OperationRemoveControlPlane
@@ -261,7 +280,7 @@ func joinable(t *testing.T, before []contract.Node, n contract.Node) {
 // run installs has none, even on the host or by the name of a lost one.
 func TestVersionsOfMembers(t *testing.T) {
 	worker := func(name, uid, version string) contract.Node {
-		return contract.Node{Name: name, Roles: []string{contract.RoleWorker}, HostUID: uid, Version: version, Settings: version}
+		return contract.Node{Name: name, Roles: []string{contract.RoleWorker}, HostUID: uid, Version: version, Settings: version, Patched: version}
 	}
 	r := contract.Request{Operation: contract.OperationAddNodes, Lost: []string{"b", "c", "d"}, Kept: []string{"d"},
 		Members: []contract.Node{worker("a", "1", "1.34.3"), worker("b", "2", "1.34.3"), worker("c", "3", "1.34.3"), worker("d", "4", "1.34.3")}}

@@ -16,7 +16,8 @@ const (
 
 // groupVars returns kubespray's variables for all hosts, as JSON with sorted keys. If the user
 // provides a variable that BPA also sets, the user's value is used. Registry mirrors are an
-// exception: they are merged by prefix.
+// exception: they are merged by prefix. Variables of plugins override those of BPA, and the user's
+// variables override both.
 func groupVars(c checked, pins Pins) ([]byte, error) {
 	vars := map[string]any{
 		"kube_version":           c.request.KubernetesVersion,
@@ -34,6 +35,9 @@ func groupVars(c checked, pins Pins) ([]byte, error) {
 		maps.Copy(vars, depotVars(strings.TrimRight(c.request.DepotURL, "/"), c.request.DepotCA != ""))
 	}
 	maps.Copy(vars, pins.vars(c.request.KubernetesVersion))
+	for name, value := range c.request.PluginVars {
+		vars[name] = value
+	}
 	for name, value := range c.request.Vars {
 		if ours, ok := vars[name].([]mirror); ok {
 			vars[name] = withTheirs(ours, value)

@@ -14,7 +14,7 @@ import (
 func ownVersion(request contract.Request, n contract.Node) string {
 	upgraded := request.Upgrade != nil && slices.Contains(request.Upgrade.Nodes, n.Name)
 	v := n.Version
-	if n.Target != nil { // it may have parts of this version already, and etcd cannot go back
+	if n.Target != nil && n.Target.Version != "" { // it may have parts of this version already, and etcd cannot go back
 		v = n.Target.Version
 	}
 	if upgraded || v == request.KubernetesVersion {

@@ -35,6 +35,8 @@ type Run struct {
 	Release   string // kubespray release; empty: the Tasks without a release in their names
 	SSHSecret string
 	Timeout   time.Duration
+	// Plugins reports that a run of contract.PipelineInstall or PipelineRestore installs and removes plugins.
+	Plugins bool
 }
 
 // Spec returns the spec of the run's PipelineRun. params are added to the params that every run of
@@ -64,12 +66,21 @@ func (r Run) params() tekton.Params {
 	if r.Operation.Playbook != "" {
 		params = append(params, Param(contract.ParamPlaybook, r.Operation.Playbook))
 	}
+	if r.Plugins && r.Operation.Name != contract.OperationPlugins {
+		params = append(params, Param(contract.ParamPlugins, "true"))
+	}
 	for _, task := range r.Operation.Tasks() {
-		if r.Release != "" && task.PerRelease {
+		if r.Release != "" && task.PerRelease && r.runs(task) {
 			params = append(params, Param(task.ReleaseParam(), task.OfRelease(r.Release)))
 		}
 	}
 	return params
+}
+
+// runs reports whether the run executes a task of its operation. The Task of a release is named only
+// then, because a site that installs no plugins may not have it.
+func (r Run) runs(task contract.Task) bool {
+	return task.Name != contract.TaskInstallPlugins || r.Plugins || r.Operation.Pipeline == contract.PipelinePlugins
 }
 
 // Param returns a param of type string.
@@ -83,11 +94,26 @@ func (r Run) workspaces() []tekton.WorkspaceBinding {
 			LocalObjectReference: corev1.LocalObjectReference{Name: name},
 		}}
 	}
-	return []tekton.WorkspaceBinding{
-		configMap(contract.WorkspaceRequest, contract.RequestName(r.Name)),
-		configMap(contract.WorkspaceInventory, contract.InventoryName(r.Name)),
-		{Name: contract.WorkspaceSSH, Secret: &corev1.SecretVolumeSource{SecretName: r.SSHSecret}},
+	secret := func(workspace, name string) tekton.WorkspaceBinding {
+		return tekton.WorkspaceBinding{Name: workspace, Secret: &corev1.SecretVolumeSource{SecretName: name}}
 	}
+	all := []tekton.WorkspaceBinding{
+		configMap(contract.WorkspaceRequest, r.request()),
+		configMap(contract.WorkspaceInventory, contract.InventoryName(r.Name)),
+		secret(contract.WorkspaceSSH, r.SSHSecret),
+	}
+	if r.Operation.Name == contract.OperationRestore { // no other run can read backups
+		all = append(all, secret(contract.WorkspaceBackupKey, contract.BackupKeyName(r.Name)))
+	}
+	return all
+}
+
+// request returns the name of the ConfigMap with the request.
+func (r Run) request() string {
+	if r.Operation.Name == contract.OperationSoftware {
+		return contract.SoftwareRequestName(r.Name)
+	}
+	return contract.RequestName(r.Name)
 }
 
 // timeouts limits the time of the whole run. It sets the same limit for the tasks: otherwise Tekton

@@ -53,6 +53,9 @@ func TestRules(t *testing.T) {
 				t.Errorf("%s may use all ConfigMaps", task.Name)
 			}
 			for _, name := range rule.ResourceNames {
+				if name == contract.PluginsName("edge-1") || name == contract.SoftwareName("edge-1") { // the reconciler creates them for a run that needs them
+					continue
+				}
 				if !slices.Contains(TaskConfigMaps("edge-1"), name) {
 					t.Errorf("%s writes ConfigMap %s, which nobody creates", task.Name, name)
 				}

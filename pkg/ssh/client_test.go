@@ -11,6 +11,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/ssh"
@@ -65,6 +66,43 @@ func TestOutput(t *testing.T) {
 	}
 	if out, err := client.Output(soon(t), "flood", 5000); err == nil || out != nil {
 		t.Errorf("Output(flood) = %d bytes, %v; want it refused", len(out), err)
+	}
+}
+
+// Send gives the command its input to the end, and reports an input that breaks even if the command
+// succeeds with the part that it has read. A command that does not read its input does not block.
+func TestSend(t *testing.T) {
+	user, file := sshtest.NewKey(t)
+	host, _ := sshtest.NewKey(t)
+	count := func(command string, stdout, stderr io.Writer) int {
+		if command == "fail" {
+			return echo(command, stdout, stderr)
+		}
+		n, err := io.Copy(io.Discard, stdout.(io.Reader))
+		fmt.Fprintf(stdout, "%d bytes, %v", n, err)
+		return 0
+	}
+	server := sshtest.Start(t, user.PublicKey(), count, host)
+	key, err := ssh.ParseKey(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := ssh.Dial(soon(t), ssh.Target{Address: server.Address, Port: server.Port, User: "root"}, key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	const size = 5 << 20 // more than the window of a channel
+	if out, err := client.Send(soon(t), "count", strings.NewReader(strings.Repeat("x", size)), 100); err != nil || string(out) != fmt.Sprintf("%d bytes, <nil>", size) {
+		t.Errorf("Send() = %q, %v", out, err)
+	}
+	broken := errors.New("the source is broken")
+	if _, err := client.Send(soon(t), "count", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broken)), 100); !errors.Is(err, broken) {
+		t.Errorf("Send() with a broken input = %v", err)
+	}
+	var exit *ssh.ExitError
+	if _, err := client.Send(soon(t), "fail", strings.NewReader(strings.Repeat("x", size)), 100); !errors.As(err, &exit) || exit.Status != 3 {
+		t.Errorf("Send(fail) = %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 
@@ -24,13 +25,43 @@ func (e *ExitError) Error() string {
 // are an error. A status other than 0 is an *ExitError. When the context ends, Output closes the
 // whole connection, since a server may ignore a signal to the command.
 func (c *Client) Output(ctx context.Context, command string, limit int) ([]byte, error) {
+	return c.run(ctx, command, nil, limit)
+}
+
+// Send is like Output, and the command reads in from its standard input. If in fails, Send returns its
+// error; the command then sees the end of its input, so it must not use an input whose end it cannot
+// prove before Send has returned.
+func (c *Client) Send(ctx context.Context, command string, in io.Reader, limit int) ([]byte, error) {
+	source := &remembering{in: in}
+	out, err := c.run(ctx, command, source, limit)
+	if source.err != nil {
+		return out, source.err
+	}
+	return out, err
+}
+
+// remembering is a reader that keeps its error.
+type remembering struct {
+	in  io.Reader
+	err error
+}
+
+func (r *remembering) Read(p []byte) (int, error) {
+	n, err := r.in.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return n, err
+}
+
+func (c *Client) run(ctx context.Context, command string, stdin io.Reader, limit int) ([]byte, error) {
 	session, err := c.conn.NewSession()
 	if err != nil {
 		return nil, fmt.Errorf("%w: open session: %w", ErrUnreachable, err)
 	}
 	defer session.Close()
 	stdout, stderr := &bounded{limit: limit, end: session.Close}, &ending{limit: 2000}
-	session.Stdout, session.Stderr = stdout, stderr
+	session.Stdout, session.Stderr, session.Stdin = stdout, stderr, stdin
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
 

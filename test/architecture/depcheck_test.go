@@ -25,14 +25,15 @@ type layer struct {
 var layers = []layer{
 	{folder: "pkg/contract/", foreign: []string{}},
 	{folder: "pkg/upgrade/", ours: []string{"pkg/contract/"}, foreign: []string{}},
-	{folder: "pkg/apis/", ours: []string{"pkg/upgrade/"}, foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis", "knative.dev/pkg/kmeta/", "github.com/robfig/cron/"}},
+	{folder: "pkg/apis/", ours: []string{"pkg/plugin/", "pkg/upgrade/"}, foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis", "knative.dev/pkg/kmeta/", "github.com/robfig/cron/"}},
 	{folder: "pkg/settings/", ours: []string{"pkg/apis/"}, foreign: []string{"k8s.io/api/"}},
-	{folder: "pkg/contract/from/", ours: []string{"pkg/apis/", "pkg/settings/", "pkg/contract/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
+	{folder: "pkg/contract/from/", ours: []string{"pkg/apis/", "pkg/settings/", "pkg/contract/", "pkg/plugin/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
 	{folder: "pkg/client/", ours: []string{"pkg/apis/"}},
 	{folder: "pkg/depot/"},
 	{folder: "pkg/depot/protocol/", foreign: []string{}},
 	{folder: "pkg/depot/tlscert/", foreign: []string{}},
 	{folder: "pkg/depot/auth/", ours: []string{"pkg/depot/protocol/"}, foreign: []string{}},
+	{folder: "pkg/depot/software/", ours: []string{"pkg/depot/protocol/"}, foreign: []string{"k8s.io/apimachinery/pkg/", "k8s.io/client-go/rest/"}},
 	{folder: "pkg/depot/auth/kubernetes/", ours: []string{"pkg/depot/auth/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/rest/", "k8s.io/client-go/tools/clientcmd/"}},
 
 	// Most of these packages are pure, such as the assignment of hosts, the rendering of the
@@ -46,6 +47,7 @@ var layers = []layer{
 	{folder: "pkg/hosts/claim/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/inventory/", ours: []string{"pkg/contract/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/backup/", ours: []string{"pkg/contract/", "pkg/depot/protocol/"}, foreign: []string{"filippo.io/age/"}},
+	{folder: "pkg/software/", ours: []string{"pkg/apis/", "pkg/contract/", "pkg/depot/protocol/"}, foreign: []string{"k8s.io/apimachinery/", "pault.ag/go/debian/version"}},
 	{folder: "pkg/shrink/", ours: []string{"pkg/contract/"}, foreign: []string{}},
 	{folder: "pkg/runs/", ours: []string{"pkg/contract/"}, foreign: []string{"github.com/tektoncd/pipeline/pkg/apis/", "k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/utils/ptr/", "knative.dev/pkg/apis/"}},
 	{folder: "pkg/machine/", ours: []string{"pkg/contract/"}, foreign: []string{}},
@@ -58,6 +60,13 @@ var layers = []layer{
 	{folder: "pkg/artifacts/", ours: []string{"pkg/depot/protocol/"}, foreign: []string{"github.com/google/go-containerregistry/pkg/name/", "pault.ag/go/debian/dependency/", "pault.ag/go/debian/version/"}},
 	{folder: "pkg/depot/client/", ours: []string{"pkg/artifacts/", "pkg/depot/protocol/"}},
 	{folder: "pkg/transfer/", ours: []string{"pkg/artifacts/", "pkg/depot/client/", "pkg/depot/protocol/"}},
+
+	// Plugins. The webhook and the controller read definitions; only tasks and kubectl bpa render them.
+	{folder: "plugins/", foreign: []string{}},
+	{folder: "pkg/plugin/", ours: []string{"plugins/", "pkg/artifacts/", "pkg/contract/"}, foreign: []string{"k8s.io/kube-openapi/pkg/validation/", "sigs.k8s.io/yaml/"}},
+	{folder: "pkg/plugin/pack/", ours: []string{"pkg/plugin/"}, foreign: []string{"github.com/opencontainers/"}},
+	{folder: "pkg/plugin/render/", ours: []string{"pkg/plugin/"}, foreign: []string{"helm.sh/helm/v3/pkg/", "k8s.io/apimachinery/pkg/", "sigs.k8s.io/yaml/"}},
+	{folder: "pkg/plugin/cluster/", ours: []string{"pkg/plugin/", "pkg/contract/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/", "k8s.io/utils/", "sigs.k8s.io/cli-utils/pkg/kstatus/status/"}},
 	{folder: "pkg/bundle/", ours: []string{"pkg/artifacts/", "pkg/transfer/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 
 	// Access to application clusters, which the task collect-kubeconfig and the controller share.
@@ -65,22 +74,23 @@ var layers = []layer{
 	{folder: "pkg/access/cluster/", ours: []string{"pkg/access/", "pkg/contract/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/"}},
 
 	// Tasks and the reconciler do not import each other. They share only packages of lower layers.
-	{folder: "pkg/tasks/", ours: []string{"pkg/access/", "pkg/hosts/", "pkg/inventory/", "pkg/shrink/", "pkg/ansible/", "pkg/ssh/", "pkg/machine/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/", "pkg/backup/", "pkg/upgrade/"}},
+	{folder: "pkg/tasks/", ours: []string{"pkg/access/", "pkg/hosts/", "pkg/inventory/", "pkg/shrink/", "pkg/ansible/", "pkg/ssh/", "pkg/machine/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/", "pkg/backup/", "pkg/upgrade/", "pkg/plugin/"}},
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
-	{folder: "pkg/reconciler/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/change/", "pkg/client/", "pkg/health/", "pkg/hosts/", "pkg/ssh/", "pkg/contract/", "pkg/runs/", "pkg/settings/"}},
+	{folder: "pkg/reconciler/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/change/", "pkg/client/", "pkg/health/", "pkg/hosts/", "pkg/ssh/", "pkg/backup/", "pkg/contract/", "pkg/plugin/", "pkg/runs/", "pkg/settings/", "pkg/software/", "pkg/depot/protocol/"}},
+	{folder: "pkg/reconciler/packages/", ours: []string{"pkg/depot/client/", "pkg/depot/protocol/", "pkg/settings/"}},
 	{folder: "pkg/reconciler/backup/", ours: []string{"pkg/apis/", "pkg/artifacts/", "pkg/backup/", "pkg/client/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/reconciler/", "pkg/runs/", "pkg/settings/"}},
 	{folder: "pkg/reconciler/backup/plan/", ours: []string{"pkg/apis/", "pkg/backup/", "pkg/contract/", "pkg/runs/", "pkg/settings/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
-	{folder: "pkg/reconciler/provisioning/plan/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/contract/", "pkg/health/", "pkg/hosts/", "pkg/inventory/", "pkg/runs/"}},
+	{folder: "pkg/reconciler/provisioning/plan/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/contract/", "pkg/health/", "pkg/hosts/", "pkg/inventory/", "pkg/plugin/", "pkg/runs/", "pkg/software/"}},
 	{folder: "pkg/change/", ours: []string{"pkg/contract/", "pkg/upgrade/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
-	{folder: "pkg/cli/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/change/", "pkg/reconciler/provisioning/plan/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/runs/", "pkg/settings/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/"}},
+	{folder: "pkg/cli/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/backup/", "pkg/change/", "pkg/reconciler/provisioning/plan/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/plugin/", "pkg/runs/", "pkg/settings/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 
 	{folder: "cmd/", ours: []string{"pkg/"}},
 	{folder: "test/", ours: []string{"pkg/", "test/"}},
 }
 
 func TestImportsGoOneWay(t *testing.T) {
-	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedImports, Dir: "../.."}, "./pkg/...", "./cmd/...")
+	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedImports, Dir: "../.."}, "./pkg/...", "./cmd/...", "./plugins/...")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,9 +158,12 @@ func TestPurePackagesReachNothing(t *testing.T) {
 		module + "pkg/depot/protocol":                    nothing,
 		module + "pkg/artifacts":                         nothing,
 		module + "pkg/change":                            nothing,
+		module + "pkg/plugin":                            append([]string{"helm.sh/helm/v3/pkg/engine"}, clients...),
+		module + "pkg/plugin/pack":                       append([]string{"helm.sh/helm/v3/pkg/engine"}, clients...),
 		module + "pkg/upgrade":                           nothing,
 		module + "pkg/apis/bpa/v1alpha1":                 clients,
 		module + "pkg/settings":                          clients,
+		module + "pkg/software":                          clients,
 		module + "pkg/access":                            clients,
 		module + "pkg/contract/from":                     clients,
 		module + "pkg/runs":                              clients,
@@ -170,12 +183,14 @@ func TestDepotKnowsNoKubernetes(t *testing.T) {
 	})
 }
 
-// TestProgramsStaySmall checks that two programs do not contain libraries that they do not need:
-// the depot starts before Kubernetes does, and the pod of kubespray does not need the library of
-// the controller.
+// TestProgramsStaySmall checks that programs do not contain libraries that they do not need: the
+// depot starts before Kubernetes does, the pod of kubespray does not need the library of the
+// controller, and the controller and the webhook render no charts.
 func TestProgramsStaySmall(t *testing.T) {
 	depcheck.AssertNoDependency(t, map[string][]string{
-		module + "cmd/depot":     {"k8s.io/client-go/kubernetes", "knative.dev/pkg/injection/sharedmain"},
-		module + "cmd/kubespray": {"knative.dev/pkg/injection/sharedmain", "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"},
+		module + "cmd/depot":      {"k8s.io/client-go/kubernetes", "knative.dev/pkg/injection/sharedmain"},
+		module + "cmd/controller": {"helm.sh/helm/v3/pkg/engine"}, // rendering a chart takes time and memory without a limit
+		module + "cmd/webhook":    {"helm.sh/helm/v3/pkg/engine"},
+		module + "cmd/kubespray":  {"knative.dev/pkg/injection/sharedmain", "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"},
 	})
 }

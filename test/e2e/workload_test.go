@@ -30,6 +30,7 @@ type workload struct {
 	mu             sync.Mutex
 	gap            time.Duration // longest time without an answer
 	answered, lost int
+	losses         []string // time and node of the first lost requests
 }
 
 // The manifest of the workload. CoreDNS serves it, because its image is in the depot: its plugin
@@ -132,9 +133,7 @@ func (w *workload) ask(ctx context.Context, s *site.Site, name string) {
 			continue
 		}
 		if err := get(ctx, web, fmt.Sprintf("http://%s:30080/health", p.Status.Nodes[i%len(p.Status.Nodes)].Address)); err != nil {
-			w.mu.Lock()
-			w.lost++
-			w.mu.Unlock()
+			w.lose(p.Status.Nodes[i%len(p.Status.Nodes)].Name, err)
 			continue
 		}
 		w.mu.Lock()
@@ -142,6 +141,16 @@ func (w *workload) ask(ctx context.Context, s *site.Site, name string) {
 		w.gap = max(w.gap, time.Since(last))
 		w.mu.Unlock()
 		last = time.Now()
+	}
+}
+
+// lose counts a request without an answer.
+func (w *workload) lose(node string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lost++
+	if len(w.losses) < 40 {
+		w.losses = append(w.losses, fmt.Sprintf("%s %s: %v", time.Now().Format(time.TimeOnly), node, err))
 	}
 }
 
@@ -178,11 +187,11 @@ func (w *workload) stop() {
 	}
 }
 
-// expectLost checks how many requests were without an answer, after stop.
-func (w *workload) expectLost(most int) {
+// expectLost checks which share of the requests was without an answer, after stop.
+func (w *workload) expectLost(most float64) {
 	w.t.Helper()
-	if w.lost > most {
-		w.t.Errorf("%d requests were lost, want at most %d of %d", w.lost, most, w.answered+w.lost)
+	if all := w.answered + w.lost; float64(w.lost) > most*float64(all) {
+		w.t.Errorf("%d of %d requests were lost, want at most %.1f %%. The first of them:\n%s", w.lost, all, 100*most, strings.Join(w.losses, "\n"))
 	}
 }
 

@@ -114,6 +114,12 @@ func TestKubeconfigUsers(t *testing.T) {
 // startSigner starts a kube-controller-manager that only signs certificates.
 func startSigner(t *testing.T) {
 	t.Helper()
+	startControllers(t, "certificatesigningrequest-signing-controller")
+}
+
+// startControllers starts a kube-controller-manager with these controllers, which runs until the test ends.
+func startControllers(t *testing.T, names ...string) {
+	t.Helper()
 	bin, err := programs()
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +136,7 @@ func startSigner(t *testing.T) {
 	}
 	cmd := exec.Command(filepath.Join(bin, "kube-controller-manager"), "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port), "--cert-dir="+dir,
 		"--kubeconfig="+conf, "--authentication-kubeconfig="+conf, "--authorization-kubeconfig="+conf, "--leader-elect=false",
-		"--controllers=certificatesigningrequest-signing-controller", "--use-service-account-credentials",
+		"--controllers="+strings.Join(names, ","), "--use-service-account-credentials",
 		"--service-account-private-key-file="+filepath.Join(pki, "sa.key"), "--root-ca-file="+filepath.Join(pki, "ca.crt"),
 		"--cluster-signing-cert-file="+filepath.Join(pki, "ca.crt"), "--cluster-signing-key-file="+filepath.Join(pki, "ca.key"))
 	cmd.Stdout, cmd.Stderr = log, log
@@ -142,7 +148,7 @@ func startSigner(t *testing.T) {
 		_ = cmd.Wait()
 		log.Close()
 		if text, err := os.ReadFile(log.Name()); t.Failed() && err == nil {
-			t.Logf("log of the signer:\n%s", text[max(0, len(text)-4000):])
+			t.Logf("log of the controllers:\n%s", text[max(0, len(text)-4000):])
 		}
 	})
 }

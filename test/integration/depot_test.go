@@ -37,13 +37,13 @@ const (
 	audience = "depot.bpa.akraino.org"
 )
 
-// reporter is a role that permits only to report installed artifacts. It is a manifest, because
+// reader is a role that permits only to read the installation status. It is a manifest, because
 // kubectl create cannot create a role for kinds that do not exist.
-const reporter = `apiVersion: rbac.authorization.k8s.io/v1
+const reader = `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
-metadata: {name: reporter}
+metadata: {name: reader}
 rules:
-- {apiGroups: [depot.bpa.akraino.org], resources: [artifacts/status], verbs: [update]}
+- {apiGroups: [depot.bpa.akraino.org], resources: [artifacts/status], verbs: [get]}
 `
 
 // depot is a running cmd/depot with the permissions in config/. The tests use it with crane, which
@@ -61,15 +61,15 @@ func TestDepotAsksKubernetes(t *testing.T) {
 	for _, args := range [][]string{{"apply", "-n", "bpa-system", "-f", "../../config/200-depot.yaml"}, {"create", "namespace", fillers}} {
 		must(t, "", args...)
 	}
-	for _, account := range []string{"nobody", "writer", "owner", "leaver", "reporter", "seeder"} {
+	for _, account := range []string{"nobody", "writer", "owner", "leaver", "reader", "seeder"} {
 		must(t, "", "create", "serviceaccount", "-n", fillers, account)
 	}
 	for _, account := range []string{"writer", "leaver"} {
 		must(t, "", "create", "clusterrolebinding", account, "--clusterrole=bpa-depot-writer", "--serviceaccount="+fillers+":"+account)
 	}
 	must(t, "", "create", "clusterrolebinding", "seeder", "--clusterrole=bpa-depot-seeder", "--serviceaccount="+fillers+":seeder")
-	must(t, reporter, "apply", "-f", "-")
-	must(t, "", "create", "rolebinding", "-n", fillers, "reporter", "--clusterrole=reporter", "--serviceaccount="+fillers+":reporter")
+	must(t, reader, "apply", "-f", "-")
+	must(t, "", "create", "rolebinding", "-n", fillers, "reader", "--clusterrole=reader", "--serviceaccount="+fillers+":reader")
 	must(t, "", "create", "rolebinding", "-n", fillers, "owner", "--clusterrole=bpa-depot-writer", "--serviceaccount="+fillers+":owner")
 	d := startDepot(t)
 
@@ -256,21 +256,22 @@ func expiredToken(t *testing.T) string {
 // ownersAreSeparate checks that a role in a namespace permits writes to the artifacts of that owner
 // only, and not to shared content.
 func (d *depot) ownersAreSeparate(t *testing.T) {
-	tokens := map[string]string{"owner": tokenFor(t, "owner"), "reporter": tokenFor(t, "reporter")}
+	tokens := map[string]string{"owner": tokenFor(t, "owner"), "reader": tokenFor(t, "reader")}
 	const tail, status = "/edge-1/os_images/absent", "/edge-1/status/node-1"
 	for _, c := range []struct {
 		account, method, path string
 		denied                bool
 	}{
 		{"owner", http.MethodDelete, "/v1/baremetalcluster/" + fillers + tail, false},
-		{"owner", http.MethodPut, "/v1/baremetalcluster/" + fillers + status, false},
+		{"owner", http.MethodGet, "/v1/baremetalcluster/" + fillers + status, false},
+		{"owner", http.MethodGet, "/v1/baremetalcluster/somebody-else" + status, true},
 		{"owner", http.MethodDelete, "/v1/baremetalcluster/somebody-else" + tail, true},
 		{"owner", http.MethodDelete, "/v1/baremetalcluster/Not.A.Namespace" + tail, true},
 		{"owner", http.MethodDelete, "/v1/baremetalcluster/" + fillers + "/edge-1/container_images/absent", true},
 		{"owner", http.MethodPut, "/v2/app/manifests/v1", true},
 		{"owner", http.MethodPut, "/files/a", true},
-		{"reporter", http.MethodPut, "/v1/baremetalcluster/" + fillers + status, false},
-		{"reporter", http.MethodDelete, "/v1/baremetalcluster/" + fillers + tail, true},
+		{"reader", http.MethodGet, "/v1/baremetalcluster/" + fillers + status, false},
+		{"reader", http.MethodDelete, "/v1/baremetalcluster/" + fillers + tail, true},
 	} {
 		status, text := d.ask(t, c.method, c.path, tokens[c.account])
 		if denied := status == http.StatusForbidden; denied != c.denied || status == http.StatusUnauthorized || status == http.StatusServiceUnavailable {

@@ -8,11 +8,15 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/fleet"
 )
 
+// inMachine runs a shell command among the processes of a machine. Those of a machine that can reboot are
+// in namespaces of their own: see test/lab/osimage/node-init.
+const inMachine = `if [ -e /run/lab.pid ]; then exec nsenter --pid --mount --target "$(cat /run/lab.pid)" sh -c "$0"; fi; exec sh -c "$0"`
+
 // On runs a command on a lab host as root and returns its output. It uses kubectl exec, because a
 // test may have stopped sshd.
 func (s *Site) On(host, command string) string {
 	s.T.Helper()
-	return s.Kubectl("--namespace", fleet.PodNamespace, "exec", s.Namespace+"-"+host, "--", "sh", "-c", command)
+	return s.Kubectl("--namespace", fleet.PodNamespace, "exec", s.Namespace+"-"+host, "--", "sh", "-c", inMachine, command)
 }
 
 // AwaitOn waits until a shell command succeeds on a lab host, and fails the test after limit. The

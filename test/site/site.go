@@ -37,10 +37,10 @@ type Site struct {
 // New connects to the bootstrap cluster and creates a namespace with lab hosts. hosts is the number
 // of hosts with at least 8 CPUs and 16Gi. misfits is the number of hosts that are too small or in
 // error. New removes the namespace with its hosts when the test ends.
-func New(t testing.TB, namespace string, hosts, misfits int) *Site {
+func New(t testing.TB, namespace string, hosts, misfits int, flags ...string) *Site {
 	t.Helper()
 	s := &Site{T: t, Namespace: namespace, lab: filepath.Join(State(), "bin", "lab"), WithWatch: Connect(t)}
-	s.Lab("up", "--nodes", strconv.Itoa(hosts), "--misfits", strconv.Itoa(misfits))
+	s.Lab(append([]string{"up", "--nodes", strconv.Itoa(hosts), "--misfits", strconv.Itoa(misfits)}, flags...)...)
 	t.Cleanup(func() {
 		if t.Failed() {
 			s.Dump()

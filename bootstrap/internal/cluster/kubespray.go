@@ -22,8 +22,8 @@ const (
 	KubesprayImage   = layout.Depot + "/base/ansible:kubespray-" + KubesprayRelease
 )
 
-// playbookTasks are the manifests of the Tasks whose images contain playbooks.
-var playbookTasks = []string{"600-task-kubespray.yaml", "600-task-seed-registry.yaml"}
+// playbookTasks are the manifests of the Tasks whose images contain Ansible and playbooks.
+var playbookTasks = []string{"600-task-kubespray.yaml", "600-task-seed-registry.yaml", "600-task-install-plugins.yaml", "600-task-install-software.yaml"}
 
 // kubesprayTasks builds the images of the Tasks for KubesprayRelease, and returns the manifests of
 // these Tasks. It returns nil if the depot does not have KubesprayImage.

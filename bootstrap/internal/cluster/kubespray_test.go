@@ -13,12 +13,12 @@ func TestReleaseHasTasksOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := objects(t, text)
-	for _, want := range []string{"Task/kubespray-v2.31.0", "Task/seed-registry-v2.31.0"} {
+	for _, want := range []string{"Task/kubespray-v2.31.0", "Task/seed-registry-v2.31.0", "Task/install-plugins-v2.31.0", "Task/install-software-v2.31.0"} {
 		if all[want].Metadata.Namespace != projectNamespace {
 			t.Errorf("no %s in %s: %v", want, projectNamespace, all)
 		}
 	}
-	if len(all) != 2 || strings.Count(string(text), "image: ko://") != 3 {
-		t.Errorf("want two Tasks with three steps that ko builds:\n%s", text)
+	if len(all) != 4 || strings.Count(string(text), "image: ko://") != 5 {
+		t.Errorf("want four Tasks with five steps that ko builds:\n%s", text)
 	}
 }

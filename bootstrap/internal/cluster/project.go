@@ -26,6 +26,8 @@ const (
 	projectNamespace = "bpa-system"
 	kubesprayTask    = "github.com/akraino-icn/bpa/cmd/kubespray"
 	seedTask         = "github.com/akraino-icn/bpa/cmd/seed-registry"
+	pluginsTask      = "github.com/akraino-icn/bpa/cmd/install-plugins"
+	softwareTask     = "github.com/akraino-icn/bpa/cmd/install-software"
 )
 
 // projectExcluded are the files of config/ that Deploy does not apply, because the machine's own
@@ -75,7 +77,7 @@ func (c Cluster) Deploy(ctx context.Context) (bool, error) {
 // digests. base is the image with ansible-playbook and the playbooks.
 func (c Cluster) resolveProject(ctx context.Context, root string, source []byte, base string) ([]byte, error) {
 	return c.resolve(ctx, koRun{
-		name: "bpa", dir: root, stdin: source, args: []string{"-f", "-"}, base: map[string]string{kubesprayTask: base, seedTask: base},
+		name: "bpa", dir: root, stdin: source, args: []string{"-f", "-"}, base: map[string]string{kubesprayTask: base, seedTask: base, pluginsTask: base, softwareTask: base},
 	})
 }
 

@@ -30,7 +30,7 @@ var users = []user{
 	{"controller-manager", "system:kube-controller-manager", ""},
 	{"scheduler", "system:kube-scheduler", ""},
 	{"proxy", "system:kube-proxy", ""},
-	{"depot", "bpa-depot", ""}, // a ClusterRoleBinding lets it create token and access reviews
+	{"depot", "bpa-depot", ""}, // ClusterRoleBindings let it create token and access reviews, and read Softwares
 }
 
 // Ensure creates or renews the files in dir: three certificate authorities (cluster, front proxy,

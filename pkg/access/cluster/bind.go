@@ -16,7 +16,15 @@ import (
 // Bind gives the user its rights.
 func (c *Client) Bind(ctx context.Context, u access.User) error {
 	rbac := c.kube.RbacV1()
-	if u.Kind == access.Admin {
+	switch u.Kind {
+	case access.Health:
+	case access.Software:
+		role := access.SoftwareRole()
+		if err := put(ctx, rbac.ClusterRoles(), role, role.Rules, func(r *rbacv1.ClusterRole) *[]rbacv1.PolicyRule { return &r.Rules }); err != nil {
+			return err
+		}
+		return create(ctx, rbac.ClusterRoleBindings(), access.SoftwareBinding(c.provisioning, u), sameBinding)
+	default:
 		return create(ctx, rbac.ClusterRoleBindings(), access.AdminBinding(c.provisioning, u), sameBinding)
 	}
 	all, leases := access.HealthRoles()

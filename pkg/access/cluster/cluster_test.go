@@ -236,3 +236,30 @@ func TestVerify(t *testing.T) {
 		}
 	}
 }
+
+// TestSoftwareUser: a user of kind Software may drain nodes, and has no rights of an administrator.
+func TestSoftwareUser(t *testing.T) {
+	u := user(t, access.Software)
+	kube := withoutRights()
+	c := New(kube, "edge-1")
+	for range 2 { // Bind can be repeated
+		if err := c.Bind(t.Context(), u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	role, err := kube.RbacV1().ClusterRoles().Get(t.Context(), access.SoftwareRoleName, metav1.GetOptions{})
+	if diff := cmp.Diff(access.SoftwareRole().Rules, role.Rules); err != nil || diff != "" {
+		t.Errorf("role (-want +got):\n%s, %v", diff, err)
+	}
+	b, err := kube.RbacV1().ClusterRoleBindings().Get(t.Context(), u.Binding(), metav1.GetOptions{})
+	if err != nil || b.RoleRef.Name != access.SoftwareRoleName || b.Subjects[0].Name != u.String() {
+		t.Errorf("binding %+v, %v", b, err)
+	}
+	if parsed, ok := access.ParseUser(u.String()); !ok || parsed != u {
+		t.Errorf("%s is read as %+v", u, parsed)
+	}
+	revoked, err := c.RevokeKind(t.Context(), access.Software)
+	if diff := cmp.Diff([]string{u.String()}, revoked); err != nil || diff != "" {
+		t.Errorf("%v, revoked (-want +got):\n%s", err, diff)
+	}
+}

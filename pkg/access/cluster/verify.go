@@ -60,7 +60,14 @@ func (c *Client) awaitRight(ctx context.Context, u access.User, right authorizat
 
 // rightsOf returns rights by which a user of this kind is recognized.
 func rightsOf(kind access.Kind) []authorization.SelfSubjectAccessReviewSpec {
-	if kind == access.Admin {
+	switch kind {
+	case access.Health:
+	case access.Software:
+		return []authorization.SelfSubjectAccessReviewSpec{
+			{ResourceAttributes: &authorization.ResourceAttributes{Verb: "patch", Resource: "nodes"}},
+			{ResourceAttributes: &authorization.ResourceAttributes{Verb: "create", Resource: "pods", Subresource: "eviction"}},
+		}
+	default:
 		return []authorization.SelfSubjectAccessReviewSpec{{ResourceAttributes: &authorization.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"}}}
 	}
 	return []authorization.SelfSubjectAccessReviewSpec{

@@ -127,8 +127,14 @@ func DigestV1(r contract.Request) (string, error) {
 }
 
 // Inputs returns a digest of everything that can change the result of a run. If it changes, a run
-// that failed permanently is tried again.
+// that failed permanently is tried again. Of the plugins, it depends on what the user asks for, and not on
+// what this build of BPA ships.
 func Inputs(p *v1alpha1.Provisioning, r contract.Request) (string, error) {
+	plugins := r.Plugins
+	r.Plugins, r.PluginVars, r.PluginGroups = nil, nil, nil
+	for _, p := range plugins {
+		r.Plugins = append(r.Plugins, contract.Plugin{Name: p.Name, Intent: p.Intent})
+	}
 	return digest(struct {
 		Request   contract.Request
 		SSHSecret string

@@ -63,7 +63,13 @@ var edits = map[string][]edit{
 		}},
 		{refused, func(s *v1alpha1.ProvisioningSpec) { s.NodeSets[0].Role = v1alpha1.RoleControlPlane }},
 	},
-	"KUDPlugins":      {{nothing, func(s *v1alpha1.ProvisioningSpec) { s.KUDPlugins = []string{"multus"} }}},
+	"KUDPlugins": { // package change only gives the nodes their plugins' variables; package plan starts the run for the plugins
+		{nothing, func(s *v1alpha1.ProvisioningSpec) { s.KUDPlugins = []string{"multus"} }},
+		{nothing, func(s *v1alpha1.ProvisioningSpec) { s.KUDPlugins = []string{"cpu-manager"} }},
+	},
+	"Plugins": {{nothing, func(s *v1alpha1.ProvisioningSpec) {
+		s.KUDPlugins, s.Plugins = []string{"site-plugin"}, map[string]v1alpha1.PluginSpec{"site-plugin": {Version: "v1"}}
+	}}},
 	"PodSubnet":       {{refused, func(s *v1alpha1.ProvisioningSpec) { s.PodSubnet = "10.1.0.0/16" }}},
 	"OSImage":         {{nothing, func(s *v1alpha1.ProvisioningSpec) { s.OSImage = &v1alpha1.OSImageSpec{Upload: "o/c/jammy.raw"} }}},
 	"OperatingSystem": {{nothing, func(s *v1alpha1.ProvisioningSpec) { s.OperatingSystem = "ubuntu-24.04" }}},

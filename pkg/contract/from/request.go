@@ -2,8 +2,11 @@ package from
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -47,9 +50,24 @@ func DepotProblem(p *v1alpha1.Provisioning, site settings.Depot) string {
 	return ""
 }
 
+// maxPatchLevel is the largest length, in bytes, of a patch level. The record has one for each node.
+const maxPatchLevel = 64
+
+// patchLevel returns the patch level for a value of contract.AnnotationPatch. A value that is long or has
+// other characters than letters, digits and punctuation is replaced by its digest, because the level is
+// stored with each node and shown to users.
+func patchLevel(value string) string {
+	plain := func(r rune) bool { return r > ' ' && r <= '~' }
+	if len(value) <= maxPatchLevel && !strings.ContainsFunc(value, func(r rune) bool { return !plain(r) }) {
+		return value
+	}
+	sum := sha256.Sum256([]byte(value))
+	return hex.EncodeToString(sum[:8])
+}
+
 // Provisioning converts a Provisioning into a Request. It returns no error for a spec that the
 // webhook has accepted. The caller must not start a run unless DepotProblem returns an empty
-// string.
+// string. The plugins are those of a cluster with hosts for all of them: see Plugins.
 func Provisioning(p *v1alpha1.Provisioning, site settings.Depot) (contract.Request, error) {
 	slots, err := p.Spec.Slots()
 	if err != nil {
@@ -61,6 +79,7 @@ func Provisioning(p *v1alpha1.Provisioning, site settings.Depot) (contract.Reque
 		Namespace:         p.Namespace,
 		UID:               string(p.UID),
 		Cluster:           p.ClusterName(),
+		Patched:           patchLevel(p.Annotations[contract.AnnotationPatch]),
 		Release:           p.Spec.Kubespray.Release,
 		KubernetesVersion: p.Spec.Kubernetes.Version,
 		NetworkPlugin:     p.Spec.Kubernetes.NetworkPlugin,
@@ -89,5 +108,7 @@ func Provisioning(p *v1alpha1.Provisioning, site settings.Depot) (contract.Reque
 		}
 		request.Vars[name] = json.RawMessage(value.Raw)
 	}
+	request.Plugins, _ = Plugins(&p.Spec, AnyHost) // with a problem, there are none: see PluginProblem
+	request.AddPlugins(request.Plugins)
 	return request, nil
 }

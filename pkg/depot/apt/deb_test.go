@@ -189,12 +189,10 @@ func TestReadErrorIsNotAFormatError(t *testing.T) {
 // TestMemoryForAPackageIsBounded reads a package whose xz block asks for 4 GiB of memory.
 func TestMemoryForAPackageIsBounded(t *testing.T) {
 	greedy := []byte(packed(t, tarOf(t, "control", plainControl), toXZ))
-	block := greedy[xzStreamHeader : xzStreamHeader+(int(greedy[xzStreamHeader])+1)*4]
+	const streamHeader = 12
+	block := greedy[streamHeader : streamHeader+(int(greedy[streamHeader])+1)*4]
 	block[4] = 40 // the dictionary size as xz encodes it: 4 GiB
 	binary.LittleEndian.PutUint32(block[len(block)-4:], crc32.ChecksumIEEE(block[:len(block)-4]))
-	if size, err := xzDictionary(block); err != nil || size != 1<<32-1 {
-		t.Fatalf("the header asks for %d bytes, %v", size, err)
-	}
 	deb := withControl(t, "control.tar.xz", string(greedy))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -20,6 +20,7 @@ type Repositories struct {
 	sum            func(name string) (string, error)
 	mayStillChange time.Duration
 	log            *slog.Logger
+	changed        func()
 
 	// reading is held while a package is read, so that the depot reads one package at a time.
 	// Reading a package takes up to maxUnpacked bytes of memory.
@@ -32,7 +33,7 @@ type Repositories struct {
 // New returns the repositories of a depot whose plain files are below files. They keep their
 // indexes below root. sum returns the SHA-256, in hexadecimal, of a plain file.
 func New(root, files *os.Root, sum func(name string) (string, error), log *slog.Logger) *Repositories {
-	return &Repositories{root: root, files: files, sum: sum, mayStillChange: mayStillChange, log: log, open: map[string]*repository{}}
+	return &Repositories{root: root, files: files, sum: sum, mayStillChange: mayStillChange, log: log, changed: func() {}, open: map[string]*repository{}}
 }
 
 // of returns the repository of a system. It returns nil for a system without a folder, and for a

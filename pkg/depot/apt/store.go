@@ -56,6 +56,14 @@ func (s *Repositories) checkMirror(name, system string) error {
 // its state there. The content is in temp, and sum is its SHA-256. Store returns a Refusal for a
 // .deb file that is not a package, and for a package that the repository has with other content.
 func (s *Repositories) Store(name string, temp *os.File, sum string, publish func() (fs.FileInfo, error)) error {
+	err := s.store(name, temp, sum, publish)
+	if err == nil && strings.HasPrefix(name, protocol.AptFolder+"/") {
+		s.changed()
+	}
+	return err
+}
+
+func (s *Repositories) store(name string, temp *os.File, sum string, publish func() (fs.FileInfo, error)) error {
 	system, rest, ok := split(name)
 	if !ok || !isPackage(rest) {
 		_, err := publish()

@@ -25,7 +25,7 @@ const (
 	// clusters.
 	Artifacts = "artifacts"
 	// ArtifactStatus is the installation status at /v1. It is a subresource, so that an account
-	// that reports the status needs no right to change artifacts.
+	// that reads the status needs no right to artifacts.
 	ArtifactStatus = "artifacts/status"
 	// Files are the plain files at /files. They are cluster-wide. Resource names are paths without
 	// a leading slash.

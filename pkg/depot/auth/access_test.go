@@ -46,7 +46,8 @@ func TestNeeds(t *testing.T) {
 		// images are needed.
 		{"PATCH", "/v1/baremetalcluster/c1/edge/container_images/all.tar", append([]Access{{Update, Artifacts, "c1", "edge"}}, archive...)},
 		{"DELETE", "/v1/baremetalcluster/c1/edge/container_images/all.tar", []Access{{Delete, Artifacts, "c1", "edge"}, {Delete, Images, "", ""}}},
-		{"PUT", "/v1/baremetalcluster/c1/edge/status/node-1", []Access{{Update, ArtifactStatus, "c1", "edge"}}},
+		{"GET", "/v1/baremetalcluster/c1/edge/status/node-1", []Access{{Get, ArtifactStatus, "c1", "edge"}}},
+		{"GET", "/v1/packages", []Access{{Get, Artifacts, "", ""}}},
 		{"GET", "/v1/baremetalcluster/c1/edge/status", []Access{{Get, ArtifactStatus, "c1", "edge"}}},
 		{"GET", "/v1/baremetalcluster/c1", []Access{{Get, Artifacts, "c1", ""}}},
 		{"GET", "/v1/baremetalcluster", []Access{{Get, Artifacts, "", ""}}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 )
 
 // User is the Kubernetes user of a token.
@@ -86,9 +87,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if !h.greet(w, r, token) {
 			return
 		}
-	case read && h.anonymousRead:
+	case read && h.anonymousRead && !isPrivate(r):
 	default:
-		if !h.admit(w, r, token) {
+		if r = h.admit(w, r, token); r == nil {
 			return
 		}
 	}
@@ -101,33 +102,41 @@ func isOpen(path string) bool {
 	return path == "/healthz" || path == "/readyz" || path == "/ca.crt" || path == "/v1/openapi.json"
 }
 
-// admit reports whether the request is authorized. If it is not, admit has answered it.
-func (h *Handler) admit(w http.ResponseWriter, r *http.Request, token string) bool {
+// isPrivate reports whether a path always needs a token, also for reads: the installation status comes
+// from Kubernetes, which serves it to authorized accounts only.
+func isPrivate(r *http.Request) bool {
+	all, err := needs(r)
+	return err == nil && slices.ContainsFunc(all, func(a Access) bool { return a.Resource == ArtifactStatus })
+}
+
+// admit returns the request with its caller, see May. If the request is not authorized, admit answers it
+// and returns nil.
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request, token string) *http.Request {
 	all, err := needs(r)
 	if err != nil {
 		refuse(w, r, statusOf(err), err.Error())
-		return false
+		return nil
 	}
 	user, err := h.user(r, token)
 	if err != nil {
 		h.fail(w, r, err)
-		return false
+		return nil
 	}
 	for _, access := range all {
 		access, allowed, err := h.authorize(r, user, access)
 		if err != nil {
 			h.fail(w, r, err)
-			return false
+			return nil
 		}
 		if !allowed {
 			h.log.Info("refused", "user", user.Name, "verb", access.Verb, "resource", access.Resource,
 				"namespace", access.Namespace, "name", access.Name, "from", r.RemoteAddr)
 			refuse(w, r, http.StatusForbidden, denial(user, access))
-			return false
+			return nil
 		}
 	}
 	h.log.Log(r.Context(), levelOf(r), "admitted", "user", user.Name, "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr)
-	return true
+	return r.WithContext(withCaller(r.Context(), user, h.authorizer))
 }
 
 // levelOf returns the level at which an admitted request is logged: info for a change, so that the

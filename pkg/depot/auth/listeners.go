@@ -18,6 +18,10 @@ func ReadOnly(next http.Handler, where string) http.Handler {
 			refuse(w, r, http.StatusForbidden, "this listener is for reading only: writing needs a token, which others could see on an unencrypted connection. "+where)
 			return
 		}
+		if isPrivate(r) {
+			refuse(w, r, http.StatusForbidden, "the installation status needs a token, which others could see on an unencrypted connection: ask at the TLS listener, or on the machine itself at its local listener")
+			return
+		}
 		r.Header.Del("X-HTTP-Method-Override")
 		r.Header.Del("Authorization")
 		next.ServeHTTP(w, r)
@@ -29,6 +33,12 @@ func ReadOnly(next http.Handler, where string) http.Handler {
 // the machine. So Local refuses requests that a browser sends for another origin. It also refuses
 // requests with a foreign host name, because such a name may resolve to loopback.
 func Local(next http.Handler) http.Handler {
+	return local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(withCaller(r.Context(), User{Name: "machine"}, Secret(""))))
+	}))
+}
+
+func local(next http.Handler) http.Handler {
 	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The peer's address is also checked: if the kernel setting route_localnet is on, packets
 		// from another machine can reach loopback.
@@ -46,7 +56,7 @@ func Local(next http.Handler) http.Handler {
 func Loopback(next http.Handler, secret Secret, getSecret string, log *slog.Logger) http.Handler {
 	h := New(next, WithAuthorizer(secret), WithTokenCommand(getSecret), WithLogger(log))
 	h.scheme = "http"
-	return Local(h)
+	return local(h)
 }
 
 // Secret is an Authorizer with one valid token, which is the value of the Secret. This token has

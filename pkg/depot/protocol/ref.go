@@ -28,7 +28,7 @@ type Ref struct {
 	Name           string
 }
 
-// Base is the path of all artifacts and installation reports of clusters.
+// Base is the path of all artifacts and of the installation status of clusters.
 const Base = "/v1/baremetalcluster"
 
 // names allows only characters that need no quoting in a shell or a URL.
@@ -39,8 +39,6 @@ const (
 	maxName  = 128
 	// maxRepository is the longest repository name that registry clients accept.
 	maxRepository = 255
-	// maxTag is the longest tag that registry clients accept.
-	maxTag = 128
 )
 
 // Validate returns an error if a part of the name is not valid. The error says what is allowed.
@@ -66,17 +64,6 @@ func CheckScope(owner, cluster string) error {
 		return err
 	}
 	return checkName("cluster_name", cluster, maxScope)
-}
-
-// CheckNode returns an error if the name of a cluster's node is not valid.
-func CheckNode(node string) error {
-	if err := checkName("node", node, maxScope); err != nil {
-		return err
-	}
-	if len(Escape(node)) > maxTag {
-		return fmt.Errorf("the name of node %q is too long when encoded: use lower-case letters, digits and dashes, as the names of Kubernetes nodes do", node)
-	}
-	return nil
 }
 
 func checkName(field, value string, longest int) error {

@@ -10,7 +10,6 @@ import (
 const (
 	ReservedPrefix = "bpa-depot/"
 	Artifacts      = ReservedPrefix + "artifacts"
-	Statuses       = ReservedPrefix + "status"
 	Staging        = ReservedPrefix + "uploads"
 )
 
@@ -37,11 +36,6 @@ func ParseRepository(repository string) (Ref, bool) {
 	r.Kind = Kind(parts[2])
 	r.Name, okName = Unescape(parts[3])
 	return r, okOwner && okCluster && okName && r.Validate() == nil
-}
-
-// StatusRepository returns the repository that holds the installation status of a cluster.
-func StatusRepository(owner, cluster string) string {
-	return strings.Join([]string{Statuses, Escape(owner), Escape(cluster)}, "/")
 }
 
 // Escape replaces a byte that is not legal in a component of a repository name by the constant

@@ -90,30 +90,3 @@ func list(t *testing.T, url string) (l listed) {
 	}
 	return l
 }
-
-func TestOneDamagedReportHidesNoOther(t *testing.T) {
-	c := newContract(t)
-	c.load()
-	const cluster = protocol.Base + "/o/c/status"
-	for _, node := range []string{"hurt", "whole"} {
-		c.do(200, "PUT", cluster+"/"+node, `{"packages": [{"name": "p", "state": "installed"}]}`, inJSON...)
-	}
-	flip(t, c.dir, `{"node":"hurt"`)
-	resp, err := http.Get(c.server.URL + cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var got struct {
-		Nodes   []struct{ Node string }
-		Damaged []string
-	}
-	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil {
-		t.Fatal(err)
-	}
-	if len(got.Nodes) != 1 || got.Nodes[0].Node != "whole" || len(got.Damaged) != 1 || got.Damaged[0] != "hurt" {
-		t.Errorf("the cluster's status is %+v, want one report and the name of the damaged one", got)
-	}
-	c.do(200, "PUT", cluster+"/hurt", `{"packages": []}`, inJSON...)
-	c.do(200, "GET", cluster+"/hurt", "")
-}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
-	"github.com/akraino-icn/bpa/pkg/depot/status"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
@@ -32,6 +31,7 @@ func statusOf(err error) int {
 	var refusal *limits.Refusal
 	var refused interface{ Refused() }
 	var form *formError
+	var unavailable *unavailableError
 	switch {
 	case errors.As(err, &refusal):
 		return refusal.Status
@@ -45,9 +45,9 @@ func statusOf(err error) int {
 		return http.StatusLocked
 	case errors.As(err, &offset), errors.Is(err, uploads.ErrExists), errors.Is(err, uploads.ErrInterrupted), errors.Is(err, uploads.ErrLocked):
 		return http.StatusConflict
-	case errors.Is(err, uploads.ErrRecovering):
+	case errors.Is(err, uploads.ErrRecovering), errors.As(err, &unavailable):
 		return http.StatusServiceUnavailable
-	case errors.Is(err, uploads.ErrNotFound), errors.Is(err, status.ErrNotFound):
+	case errors.Is(err, uploads.ErrNotFound), errors.Is(err, errNoNode):
 		return http.StatusNotFound
 	case errors.Is(err, uploads.ErrBody):
 		return http.StatusBadRequest

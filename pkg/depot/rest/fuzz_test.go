@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/packages"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/rest"
-	"github.com/akraino-icn/bpa/pkg/depot/status"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
@@ -27,7 +27,8 @@ func newHandler(f *testing.F) http.Handler {
 	}
 	log := slog.New(slog.DiscardHandler)
 	gate := limits.NewQuota(limits.Limits{MaxUpload: 1 << 20}, &disk{})
-	h, err := rest.New(uploads.New(s, gate, nil, log), status.New(s), gate, log)
+	u := uploads.New(s, gate, nil, log)
+	h, err := rest.New(rest.Services{Uploads: u, Quota: gate, Packages: packages.New(u, noSources{}, log), Software: &software{}, Log: log})
 	if err != nil {
 		f.Fatal(err)
 	}

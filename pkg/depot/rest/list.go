@@ -36,6 +36,13 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) {
 	_ = l.end() // the client may be gone
 }
 
+// listPackages answers with the list of all packages.
+func (a *api) listPackages(w http.ResponseWriter, r *http.Request) {
+	if err := a.packages.Serve(w, r); err != nil && r.Context().Err() == nil { // else the client is gone
+		a.fail(w, r, err)
+	}
+}
+
 type lister struct {
 	w       http.ResponseWriter
 	begun   bool

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -19,10 +21,11 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/akraino-icn/bpa/pkg/depot/apt/apttest"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/packages"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/rest"
-	"github.com/akraino-icn/bpa/pkg/depot/status"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
@@ -35,6 +38,23 @@ func (*disk) Free() (int64, bool, error)       { return 0, false, nil }
 
 // largest is the maximum size of an upload, in bytes.
 const largest = 50_000
+
+// noSources is a depot without apt sources.
+type noSources struct{}
+
+func (noSources) Packages() ([]protocol.Package, []protocol.DamagedPackage, error) {
+	return nil, nil, nil
+}
+
+// software is the status of every cluster. It fails with err.
+type software struct {
+	status protocol.ClusterStatus
+	err    error
+}
+
+func (s *software) Status(context.Context, string, string, func(string) (bool, error)) (protocol.ClusterStatus, error) {
+	return s.status, s.err
+}
 
 // full is an importer that always fails for lack of space.
 type full struct{}
@@ -57,6 +77,8 @@ type contract struct {
 	dir     string
 	seen    map[string]bool
 	uploads *uploads.Service
+	// software answers requests for the installation status.
+	software software
 	// arrivals counts the bytes of all request bodies.
 	arrivals *arrivals
 }
@@ -71,7 +93,9 @@ func newContract(t *testing.T) *contract {
 	c := &contract{t: t, dir: s.Dir(), disk: &disk{}, seen: map[string]bool{}, arrivals: newArrivals()}
 	gate := limits.NewQuota(limits.Limits{MaxUpload: largest, MaxOpen: 2, Quota: 1 << 20}, c.disk)
 	c.uploads = uploads.New(s, gate, full{}, log)
-	handler, err := rest.New(c.uploads, status.New(s), gate, log)
+	handler, err := rest.New(rest.Services{
+		Uploads: c.uploads, Quota: gate, Packages: packages.New(c.uploads, noSources{}, log), Software: &c.software, Log: log,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,6 +201,7 @@ func TestHandlersAndDocumentAgree(t *testing.T) {
 	c.contents()
 	c.resumable()
 	c.statuses()
+	c.packages()
 	c.contended()
 	c.limits()
 	c.recovering()
@@ -295,18 +320,31 @@ func (c *contract) resumable() {
 func (c *contract) statuses() {
 	c.t.Helper()
 	cluster := protocol.Base + "/o/c/status"
-	c.do(200, "PUT", cluster+"/n", `{"packages": [{"name": "p", "state": "installed", "version": "1"}]}`, inJSON...)
-	c.do(400, "PUT", cluster+"/n", `{"packages": [{"name": "p"}]}`, inJSON...)
-	c.do(413, "PUT", cluster+"/n", strings.Repeat(" ", 1<<20+1), inJSON...)
-	c.do(422, "PUT", cluster+"/n", "{", inJSON...)
+	then := time.Unix(1e9, 0).UTC()
+	c.software.status = protocol.ClusterStatus{Owner: "o", ClusterName: "c", Namespace: "o", Nodes: []protocol.NodeStatus{{
+		Node: "n", Checked: &then, Packages: []protocol.PackageStatus{{Name: "p", Wanted: "2", Installed: "1", State: "failed", Since: &then, Message: "no card"}},
+	}}}
 	c.do(200, "GET", cluster, "")
 	c.do(400, "GET", protocol.Base+"/o/!/status", "")
 	c.do(200, "GET", cluster+"/n", "")
-	c.do(400, "GET", cluster+"/!", "")
+	c.do(400, "GET", protocol.Base+"/!/c/status/n", "")
 	c.do(404, "GET", cluster+"/none", "")
-	c.do(204, "DELETE", cluster+"/n", "")
-	c.do(400, "DELETE", cluster+"/!", "")
-	c.do(404, "DELETE", cluster+"/n", "")
+	c.software.err = errors.New("connection refused")
+	for _, path := range []string{cluster, cluster + "/n"} {
+		if c.do(503, "GET", path, "").Header.Get("Retry-After") == "" {
+			c.t.Errorf("%s does not say when to try again", path)
+		}
+	}
+}
+
+func (c *contract) packages() {
+	c.t.Helper()
+	c.do(201, "PUT", protocol.Base+"/o/c/binary_images/app.deb/content", string(apttest.Package(c.t, "app", "1", "amd64", "")))
+	c.do(201, "PUT", protocol.Base+"/o/c/binary_images/bad.tar/content", "text")
+	etag := c.do(200, "GET", protocol.PackagesPath, "").Header.Get("ETag")
+	c.do(304, "GET", protocol.PackagesPath, "", "If-None-Match", etag)
+	c.do(204, "DELETE", protocol.Base+"/o/c/binary_images/app.deb", "")
+	c.do(204, "DELETE", protocol.Base+"/o/c/binary_images/bad.tar", "")
 }
 
 func (c *contract) limits() {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/packages"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
-	"github.com/akraino-icn/bpa/pkg/depot/status"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
@@ -23,20 +23,31 @@ var OpenAPI []byte
 // stalled transfer of the same upload, the waiting request interrupts the transfer.
 const lockWait = 20 * time.Second
 
+// Services are what the API of /v1 serves.
+type Services struct {
+	Uploads  *uploads.Service
+	Quota    *limits.Quota
+	Packages *packages.Index
+	// Software is nil if the depot has no Kubernetes to ask.
+	Software Software
+	Log      *slog.Logger
+}
+
 // api serves /v1.
 type api struct {
-	uploads *uploads.Service
-	status  *status.Book
-	quota   *limits.Quota
-	tus     http.Handler
-	log     *slog.Logger
+	uploads  *uploads.Service
+	packages *packages.Index
+	software Software
+	quota    *limits.Quota
+	tus      http.Handler
+	log      *slog.Logger
 }
 
 // New returns the handler of /v1.
-func New(u *uploads.Service, b *status.Book, g *limits.Quota, log *slog.Logger) (http.Handler, error) {
-	a := &api{uploads: u, status: b, quota: g, log: log}
+func New(s Services) (http.Handler, error) {
+	a := &api{uploads: s.Uploads, packages: s.Packages, software: s.Software, quota: s.Quota, log: s.Log}
 	var err error
-	if a.tus, err = newTus(u, g.Limits().MaxUpload, a.tusError); err != nil {
+	if a.tus, err = newTus(s.Uploads, s.Quota.Limits().MaxUpload, a.tusError); err != nil {
 		return nil, err
 	}
 	return a.routes(), nil
@@ -48,13 +59,13 @@ func (a *api) routes() http.Handler {
 		kind    = cluster + "/{kind}"
 		image   = kind + "/{name}"
 		upload  = image + "/uploads/{id}"
-		node    = cluster + "/status/{node}"
 	)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(OpenAPI)
 	})
+	mux.HandleFunc("GET "+protocol.PackagesPath, a.listPackages)
 	for _, path := range []string{protocol.Base, protocol.Base + "/{owner}", cluster, kind} {
 		mux.HandleFunc("GET "+path, a.list)
 	}
@@ -70,9 +81,7 @@ func (a *api) routes() http.Handler {
 		mux.HandleFunc(method+" "+upload, a.ofImage(a.tusUpload))
 	}
 	mux.HandleFunc("GET "+cluster+"/status", a.clusterStatus)
-	mux.HandleFunc("GET "+node, a.nodeStatus)
-	mux.HandleFunc("PUT "+node, a.putStatus)
-	mux.HandleFunc("DELETE "+node, a.deleteStatus)
+	mux.HandleFunc("GET "+cluster+"/status/{node}", a.nodeStatus)
 	return mux
 }
 

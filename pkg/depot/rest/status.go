@@ -1,98 +1,70 @@
 package rest
 
 import (
-	"encoding/json"
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
 
+	"github.com/akraino-icn/bpa/pkg/depot/auth"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
-	"github.com/akraino-icn/bpa/pkg/depot/status"
 )
 
+// Software reads the installation status of clusters.
+type Software interface {
+	// Status returns the status of the Softwares of a cluster that are in a namespace that the caller may
+	// read.
+	Status(ctx context.Context, owner, cluster string, may func(namespace string) (bool, error)) (protocol.ClusterStatus, error)
+}
+
+var errNoStatus = &unavailableError{"this depot has no Kubernetes to ask for the installation status: start it with --kubeconfig"}
+
+// unavailableError is the error for a status that cannot be read now.
+type unavailableError struct{ text string }
+
+func (e *unavailableError) Error() string { return e.text }
+
+// errNoNode means that no Software requests a package for a node.
+var errNoNode = errors.New("no Software of this cluster has a status of this node: see the list of all nodes at .../status")
+
 func (a *api) clusterStatus(w http.ResponseWriter, r *http.Request) {
-	owner, cluster, err := scope(r)
+	status, err := a.statusOf(r)
 	if err != nil {
 		a.fail(w, r, err)
 		return
 	}
-	c, err := a.status.Cluster(r.Context(), owner, cluster)
-	if err != nil {
-		a.fail(w, r, err)
-		return
-	}
-	answer(w, http.StatusOK, c)
+	answer(w, http.StatusOK, status)
 }
 
 func (a *api) nodeStatus(w http.ResponseWriter, r *http.Request) {
-	owner, cluster, node, err := nodeOf(r)
+	status, err := a.statusOf(r)
 	if err != nil {
 		a.fail(w, r, err)
 		return
 	}
-	n, err := a.status.Get(r.Context(), owner, cluster, node)
-	if err != nil {
-		a.fail(w, r, err)
-		return
+	for _, n := range status.Nodes {
+		if n.Node == r.PathValue("node") {
+			answer(w, http.StatusOK, n)
+			return
+		}
 	}
-	answer(w, http.StatusOK, n)
+	a.fail(w, r, errNoNode)
 }
 
-func (a *api) putStatus(w http.ResponseWriter, r *http.Request) {
-	owner, cluster, node, err := nodeOf(r)
-	var n status.Node
-	if err == nil {
-		n, err = readReport(r, node)
-	}
-	if err == nil {
-		n, err = a.status.Put(r.Context(), owner, cluster, n)
-	}
+func (a *api) statusOf(r *http.Request) (protocol.ClusterStatus, error) {
+	owner, cluster, err := scope(r)
 	if err != nil {
-		a.fail(w, r, err)
-		return
+		return protocol.ClusterStatus{}, err
 	}
-	answer(w, http.StatusOK, n)
-}
-
-func readReport(r *http.Request, node string) (status.Node, error) {
-	body, err := readSmall(r.Body)
+	if a.software == nil {
+		return protocol.ClusterStatus{}, errNoStatus
+	}
+	status, err := a.software.Status(r.Context(), owner, cluster, func(namespace string) (bool, error) {
+		return auth.May(r.Context(), auth.Access{Verb: auth.Get, Resource: auth.ArtifactStatus, Namespace: namespace, Name: cluster})
+	})
 	if err != nil {
-		return status.Node{}, err
+		a.log.Error("the installation status cannot be read", "owner", owner, "cluster", cluster, "error", err)
+		return status, &unavailableError{fmt.Sprintf("the installation status cannot be read from Kubernetes: %v", err)}
 	}
-	var n status.Node
-	if err := json.Unmarshal(body, &n); err != nil {
-		return n, unreadable("the report is not a valid report in JSON: %v", err)
-	}
-	if n.Node != "" && n.Node != node {
-		return n, bad("the report has node %q, but the path has %q: make them agree", n.Node, node)
-	}
-	n.Node = node
-	if n.Packages == nil {
-		n.Packages = []status.Package{}
-	}
-	if err := status.Check(n); err != nil {
-		return n, bad("%v", err)
-	}
-	return n, nil
-}
-
-func (a *api) deleteStatus(w http.ResponseWriter, r *http.Request) {
-	owner, cluster, node, err := nodeOf(r)
-	if err == nil {
-		err = a.status.Delete(r.Context(), owner, cluster, node)
-	}
-	if err != nil {
-		a.fail(w, r, err)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
-}
-
-func nodeOf(r *http.Request) (owner, cluster, node string, err error) {
-	if owner, cluster, err = scope(r); err != nil {
-		return "", "", "", err
-	}
-	node = r.PathValue("node")
-	if err := protocol.CheckNode(node); err != nil {
-		return "", "", "", bad("%v", err)
-	}
-	return owner, cluster, node, nil
+	return status, nil
 }

@@ -138,9 +138,6 @@ func nameOf(repository, tag string) string {
 	if ref, ok := protocol.ParseRepository(repository); ok {
 		return "artifact " + ref.String()
 	}
-	if rest, ok := strings.CutPrefix(repository, protocol.Statuses+"/"); ok {
-		return "installation status " + rest
-	}
 	if tag == "" {
 		return "image " + repository
 	}

@@ -98,7 +98,7 @@ func (s *Service) save(ctx context.Context, rec protocol.Record, d digest.Digest
 	if err != nil {
 		return err
 	}
-	return s.store.Save(ctx, rec.Ref().Repository(), protocol.Tag, store.Document{
+	err = s.store.Save(ctx, rec.Ref().Repository(), protocol.Tag, store.Document{
 		Type:   artifactType,
 		Config: body,
 		Layers: []v1.Descriptor{{
@@ -106,6 +106,8 @@ func (s *Service) save(ctx context.Context, rec protocol.Record, d digest.Digest
 			Annotations: map[string]string{v1.AnnotationTitle: rec.ImageName, annotationUpload: upload},
 		}},
 	})
+	s.changed(rec.Ref()) // also after an error, which may come after the change is visible
+	return err
 }
 
 // discard removes an upload whose content is a blob already, such as an archive that was refused.

@@ -28,6 +28,7 @@ type Service struct {
 	quota    *limits.Quota
 	importer Importer
 	log      *slog.Logger
+	changed  func(protocol.Ref)
 	now      func() time.Time
 	// segment is the number of bytes after which an upload is made durable and the state of its
 	// hash is saved.
@@ -42,8 +43,12 @@ const segmentSize = 256 << 20
 
 // New returns a service over a store.
 func New(s *store.Store, g *limits.Quota, i Importer, log *slog.Logger) *Service {
-	return &Service{store: s, quota: g, importer: i, log: log, now: time.Now, segment: segmentSize, locks: newLocks()}
+	return &Service{store: s, quota: g, importer: i, log: log, changed: func(protocol.Ref) {}, now: time.Now, segment: segmentSize, locks: newLocks()}
 }
+
+// OnChange sets the function that is called after an artifact became visible, changed or was removed.
+// Call it before Recover and before requests are served.
+func (s *Service) OnChange(changed func(protocol.Ref)) { s.changed = changed }
 
 // Create opens an upload for the artifact that the record describes.
 func (s *Service) Create(ctx context.Context, rec protocol.Record) (Pending, error) {
@@ -205,5 +210,6 @@ func (s *Service) Delete(ctx context.Context, ref protocol.Ref) error {
 		}
 		return fmt.Errorf("%s: %w", ref, ErrNotFound)
 	}
+	s.changed(ref) // also after an error, which may come after a part of the removal
 	return err
 }

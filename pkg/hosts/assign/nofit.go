@@ -146,6 +146,9 @@ func (e *NoFit) need() string {
 	return "together they need " + plural(n, "host")
 }
 
+// Meets reports whether a host meets all requirements.
+func Meets(needs contract.Needs, host hosts.Host) bool { return meets(&needs, &host) }
+
 // Needs describes the requirements of a slot, such as "8 CPUs, 16Gi, SR-IOV". It is empty if there
 // are none.
 func Needs(slot contract.Slot) string {

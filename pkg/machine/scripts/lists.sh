@@ -20,7 +20,7 @@ packaged() {
 # filled succeeds if a path exists and is not an empty folder.
 filled() { [ -e "$1" ] || [ -L "$1" ] || return 1; [ ! -d "$1" ] || [ -L "$1" ] || [ -n "$(ls -A "$1" 2>/dev/null)" ]; }
 
-# Paths of Kubernetes alone.
+# Paths of Kubernetes alone. kubeletstate.go of the task kubespray writes the drop-in of kubelet.service.
 kube_paths() {
   for p in kubernetes ssl/etcd etcd.env etcd-events.env kubeadm-patches systemd/system/kubelet.service systemd/system/kubelet.service.d \
     systemd/system/etcd.service systemd/system/etcd.service.d systemd/system/etcd-events.service systemd/system/calico-node.service \

@@ -29,6 +29,9 @@ type facts struct {
 	// run is the newest run; busy means that it is active.
 	run  string
 	busy bool
+	// restoring means that the cluster is being restored from a backup, or that a restore is not complete:
+	// what is written to the cluster can be lost, and the next run of the restore collects a kubeconfig.
+	restoring bool
 	// kubeconfig and health are the stored kubeconfigs; nil: there is none, or it is unusable.
 	kubeconfig, health *stored
 	// keyUser is the user for whom the stored key of the kubeconfig is, healthUser the one of the Secret
@@ -58,6 +61,9 @@ type stored struct {
 // have started in the moment of a rotation.
 func decide(f facts, now time.Time) (due []action, after time.Duration) {
 	k := f.kubeconfig
+	if f.restoring {
+		return nil, 0
+	}
 	if k == nil || !k.Leaf.NotAfter.After(now) {
 		return nil, 0 // a run makes another one, or a user requests it: see package plan
 	}

@@ -61,6 +61,7 @@ func observe(p *v1alpha1.Provisioning, s secrets) facts {
 	if c := p.Status.GetCondition(v1alpha1.ConditionClusterHealthy); c != nil {
 		f.lookDenied = c.Reason == v1alpha1.ReasonAccessDenied
 	}
+	f.restoring = p.Status.IsRestoring()
 	if run := p.Status.Run; run != nil {
 		f.run, f.busy = run.Name, run.CompletionTime == nil
 	}

@@ -68,7 +68,21 @@ func (r *Reconciler) FinalizeKind(ctx context.Context, b *v1alpha1.Backup) recon
 		r.reportPod(ctx, b, pod)
 		return controller.NewRequeueAfter(r.pause(b))
 	}
+	if r.isRestored(b) {
+		if recorder := controller.GetEventRecorder(ctx); recorder != nil {
+			recorder.Event(b, corev1.EventTypeWarning, "WaitingForRestore", fmt.Sprintf("the copy stays until the restore of the cluster of Provisioning %s from it is complete, because the cluster cannot be used before: "+
+				"`kubectl bpa status -n %s %s`", b.Spec.Provisioning, b.Namespace, b.Spec.Provisioning))
+		}
+		return controller.NewRequeueAfter(r.pause(b))
+	}
 	return r.deleteArtifact(ctx, b)
+}
+
+// isRestored reports whether a restore from this Backup has begun and is not complete. It needs the copy
+// until its end.
+func (r *Reconciler) isRestored(b *v1alpha1.Backup) bool {
+	p, err := r.provisionings.Provisionings(b.Namespace).Get(b.Spec.Provisioning)
+	return err == nil && p.DeletionTimestamp == nil && p.Status.IsRestoring() && p.Status.Restore.Backup == b.Name
 }
 
 // stop cancels the run. done reports that it has ended.

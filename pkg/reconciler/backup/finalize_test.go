@@ -38,6 +38,13 @@ func keepCopy(b *v1alpha1.Backup) {
 	b.Annotations = map[string]string{contract.AnnotationKeepCopy: contract.KeepCopy}
 }
 
+// restoring returns a Provisioning with a half restored cluster.
+func restoring(backup string, changes ...func(*v1alpha1.Provisioning)) *v1alpha1.Provisioning {
+	p := edge(changes...)
+	p.Status.Restore = &v1alpha1.RestoreStatus{Backup: backup, State: v1alpha1.RestoreIncomplete}
+	return p
+}
+
 // The copy in the depot is deleted when nothing can write it any more. Only then the finalizer goes.
 func TestFinalize(t *testing.T) {
 	artifact := artifactOf(nightly()).String()
@@ -78,6 +85,10 @@ func TestFinalize(t *testing.T) {
 		{"its pod never ends", []runtime.Object{nightly(started, deleting), failed, podOf("nightly-backup-task", "uid-t")}, later, nil, nil, true, "`kubectl delete pod -n site p --force`. To delete the Backup and leave the copy in the depot: " + giveUp},
 		{"a user's pod with the labels", []runtime.Object{nightly(started, deleting), failed, podOf("", "")}, nil, []string{gone}, []string{artifact}, false, ""},
 		{"a pod of an earlier TaskRun", []runtime.Object{nightly(started, deleting), failed, ownedTask(failed, "uid-t"), podOf("nightly-backup-task", "uid-old")}, nil, []string{gone}, []string{artifact}, false, ""},
+
+		{"its restore is not complete", []runtime.Object{nightly(started, deleting), restoring("nightly")}, nil, nil, nil, true, "WaitingForRestore"},
+		{"the restore of another Backup is not complete", []runtime.Object{nightly(started, deleting), restoring("weekly")}, nil, []string{gone}, []string{artifact}, false, ""},
+		{"its restore is not complete, but the cluster is deleted", []runtime.Object{nightly(started, deleting), restoring("nightly", func(p *v1alpha1.Provisioning) { p.DeletionTimestamp = &metav1.Time{Time: noon} })}, nil, []string{gone}, []string{artifact}, false, ""},
 
 		{"another depot", []runtime.Object{nightly(stored, deleting)}, func(w *fixture) { w.settings.Depot.URL = "https://new:5443" }, []string{gone}, nil, false, "delete it by hand"},
 		{"another depot with other content", []runtime.Object{nightly(stored, deleting)}, moved("def"), []string{gone}, nil, false, "delete it by hand"},

@@ -42,6 +42,7 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.Backup) (plan.Seen
 	p = p.DeepCopy()
 	p.SetDefaults(ctx)
 	seen.Leaving, seen.Installed = p.DeletionTimestamp != nil, p.Status.InstalledDigest != ""
+	seen.Restoring = p.Status.IsRestoring()
 	seen.Depot = depotProblem(p, site.Depot)
 	if err := r.observeCluster(p, &seen); err != nil {
 		return seen, nil, err

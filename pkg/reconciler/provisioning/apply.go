@@ -59,7 +59,7 @@ func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, see
 	if err := r.observeWorkersLive(ctx, p, &live); err != nil {
 		return err
 	}
-	if newest := live.Newest(); newest != nil && (newest.State == plan.Active || newest.Number >= next.Number) {
+	if last := live.Last(); last != nil && (len(live.ActiveRuns()) > 0 || last.Number >= next.Number) {
 		return &notYet{"the API server has a newer run than the cache", behind}
 	}
 	if busy := append(live.Leftovers, live.Pods...); len(busy) > 0 {
@@ -88,13 +88,17 @@ func (r *Reconciler) createRun(ctx context.Context, p *v1alpha1.Provisioning, se
 		return false, err
 	}
 	release := p.Spec.Kubespray.Release
-	if contract.OperationOf(next.Operation).ChangesCluster() { // the cluster keeps its release: see package change
+	if contract.OperationOf(next.Operation).ChangesCluster() || next.Operation == contract.OperationPlugins || next.Operation == contract.OperationSoftware { // the cluster keeps its release: see package change
 		release = next.Request.Release
 	}
+	restore := ""
+	if next.Request.Restore != nil {
+		restore = next.Request.Restore.Asked
+	}
 	run := resources.MakePipelineRun(p, resources.Run{
-		Release:   release,
-		Operation: next.Operation, Replaces: next.Replaces, Number: next.Number, Attempt: next.Attempt, Played: next.Played,
-		Digest: seen.Digest, Inputs: seen.Inputs, Retry: seen.Retry, CSR: csr,
+		Release: release, Restore: restore,
+		Operation: next.Operation, Replaces: next.Replaces, Number: next.Number, Attempt: next.Attempt, Played: next.Played, Plugins: next.Plugins,
+		Digest: seen.Digest, Inputs: cmp.Or(next.Inputs, seen.Inputs), Retry: seen.Retry, CSR: csr,
 		SSHKey: seen.SSHKey.Fingerprint, SSHSecret: seen.SSHKey.Version,
 	})
 	_, err = r.tekton.TektonV1().PipelineRuns(p.Namespace).Create(ctx, run, metav1.CreateOptions{})
@@ -184,6 +188,12 @@ func (r *Reconciler) storeKubeconfig(ctx context.Context, p *v1alpha1.Provisioni
 	if err != nil {
 		return err
 	}
+	if seen.Memory != nil && seen.Memory.Restored != "" {
+		if want.Annotations == nil {
+			want.Annotations = map[string]string{}
+		}
+		want.Annotations[contract.AnnotationRestored] = seen.Memory.Restored
+	}
 	_, err = ensure(ctx, p, r.kube.CoreV1().Secrets(p.Namespace), want, r.copyKubeconfig)
 	return err
 }
@@ -236,7 +246,7 @@ func (r *Reconciler) giveBack(ctx context.Context, p *v1alpha1.Provisioning, see
 			return &notYet{"a run has changed host " + name + ", which the cache does not show yet", behind}
 		}
 	}
-	for _, run := range append(live.Runs, live.ForeignRuns...) {
+	for _, run := range slices.Concat(live.Runs, live.Software.Runs, live.ForeignRuns) {
 		if run.State == plan.Active || run.Touched && !seen.Recorded {
 			return &notYet{"run " + run.Name + " has progressed further than the cache shows", behind}
 		}

@@ -24,12 +24,16 @@ import (
 	"knative.dev/pkg/reconciler"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	backupinformer "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/backup"
 	provisioninginformer "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/provisioning"
+	softwareinformer "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/software"
 	provisioningreconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/provisioning"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/health/monitor"
 	hostcache "github.com/akraino-icn/bpa/pkg/hosts/cache"
+	"github.com/akraino-icn/bpa/pkg/reconciler/packages"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
 // options are the options of the generated reconciler. The finalizer has a path in its name,
@@ -48,6 +52,9 @@ func WithSelectors(ctx context.Context) context.Context {
 func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 	logger := logging.FromContext(ctx)
 	provisionings := provisioninginformer.Get(ctx)
+	backups := backupinformer.Get(ctx)
+	softwares := softwareinformer.Get(ctx)
+	depot := packages.Get(ctx)
 	runs := runinformer.Get(ctx, contract.LabelCluster)
 	taskRuns := taskruninformer.Get(ctx, contract.LabelCluster)
 	configMaps := configmapinformer.Get(ctx, contract.LabelCluster)
@@ -66,9 +73,12 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 		configMaps: configMaps.Lister(),
 		secrets:    secrets.Lister(),
 		bindings:   bindings.Lister(),
-		hosts:      siteHosts,
-		clock:      clock.RealClock{},
-		random:     rand.Reader,
+		backups:    backups.Lister(),
+		softwares:  softwares.Lister(),
+		packages:   depot.Get, newPackages: depot.Newest,
+		hosts:  siteHosts,
+		clock:  clock.RealClock{},
+		random: rand.Reader,
 	}
 	// A replica that is no leader any more does not look at the clusters of another leader.
 	var looks *monitor.Monitor
@@ -80,13 +90,13 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	})
 	r.health = looks
 	go looks.Run(ctx)
+	r.provisionings = provisionings.Lister()
 	r.settings = WatchSettings(ctx, cmw, func() { impl.GlobalResync(provisionings.Informer()) })
+	FollowDepot(ctx, cmw, depot)
 
 	r.queue = watchQueue(ctx, runs.Informer(), provisionings.Informer(), func() int { return r.settings().MaxRuns }, impl)
 	handle(ctx, provisionings.Informer(), impl.Enqueue)
-	if _, err := provisionings.Informer().AddEventHandler(forgetDeleted(looks)); err != nil {
-		logger.Fatalw("Cannot add an event handler", "error", err)
-	}
+	addHandler(ctx, provisionings.Informer(), forgetDeleted(looks))
 	// The label contract.LabelCluster has the name of the Provisioning. Runs and their TaskRuns
 	// have this label, and so do the objects that the controller or the tasks write.
 	byLabel := impl.EnqueueLabelOfNamespaceScopedResource("", contract.LabelCluster)
@@ -95,6 +105,10 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	}
 
 	wake := waker{lister: provisionings.Lister(), enqueue: impl.EnqueueKey}
+	addHandler(ctx, backups.Informer(), controller.HandleAll(wake.backupChanged))
+	wakeSoftware := softwareWaker{provisionings: provisionings.Lister(), softwares: softwares.Lister(), enqueue: impl.EnqueueKey}
+	addHandler(ctx, softwares.Informer(), wakeSoftware.handler())
+	depot.OnChange(wakeSoftware.packagesChanged)
 	if err := errors.Join(siteHosts.Watch(ctx, wake.hostChanged), siteHosts.Start(ctx)); err != nil {
 		logger.Fatalw("Cannot watch hosts", "error", err)
 	}
@@ -143,7 +157,11 @@ func handle(ctx context.Context, informer cache.SharedIndexInformer, enqueue fun
 	if err := informer.SetTransform(Strip); err != nil {
 		logging.FromContext(ctx).Fatalw("Cannot set the transform function", "error", err)
 	}
-	if _, err := informer.AddEventHandler(controller.HandleAll(enqueue)); err != nil {
+	addHandler(ctx, informer, controller.HandleAll(enqueue))
+}
+
+func addHandler(ctx context.Context, informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) {
+	if _, err := informer.AddEventHandler(handler); err != nil {
 		logging.FromContext(ctx).Fatalw("Cannot add an event handler", "error", err)
 	}
 }
@@ -174,15 +192,39 @@ func (w waker) hostChanged(namespace, _ string, holders ...string) {
 	}
 }
 
-// secretChanged enqueues the Provisionings that use this Secret as SSH key and still need
-// something.
+// backupChanged enqueues the Provisioning of a Backup, and those that request its restore, if they still
+// need something: a restore may wait for the Backup, or the status may name the newest one.
+func (w waker) backupChanged(o any) {
+	if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = last.Obj
+	}
+	b, ok := o.(*v1alpha1.Backup)
+	if !ok {
+		return
+	}
+	all, err := w.lister.Provisionings(b.Namespace).List(labels.Everything())
+	if err != nil {
+		return
+	}
+	for _, p := range all {
+		named, _ := plan.RestoreFrom(p.Annotations[contract.AnnotationRestore])
+		if (p.Name == b.Spec.Provisioning || named == b.Name) && (!p.Status.NeedsNothing() || p.Status.GetCondition(v1alpha1.ConditionHostsHealthy).IsFalse()) {
+			w.enqueue(key{Namespace: p.Namespace, Name: p.Name})
+		}
+	}
+}
+
+// secretChanged enqueues the Provisionings that use this Secret as SSH key, or whose restore waits for it
+// as the key of their backups, and still need something, also for their Softwares.
 func (w waker) secretChanged(namespace, name string) {
 	all, err := w.lister.Provisionings(namespace).List(labels.Everything())
 	if err != nil {
 		return
 	}
 	for _, p := range all {
-		if p.Spec.SSH.Secret() == name && !p.Status.NeedsNothing() {
+		uses := p.Spec.SSH.Secret() == name || p.Annotations[contract.AnnotationRestore] != "" && contract.BackupKeyName(p.Name) == name
+		waits := p.Status.Software != nil && (p.Status.Software.Waiting != "" || p.Status.Software.Failure != nil)
+		if uses && (waits || !p.Status.NeedsNothing()) {
 			w.enqueue(key{Namespace: namespace, Name: p.Name})
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // TestWaker: a change of a host or a Secret enqueues the affected Provisionings. It does not
@@ -55,17 +56,42 @@ func TestWaker(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	restoring := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "fourth", Name: "restoring", Annotations: map[string]string{contract.AnnotationRestore: "b-1 now"}}}
+	if err := indexer.Add(restoring); err != nil {
+		t.Fatal(err)
+	}
+
+	unkeyed := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "fifth", Name: "ready-with-software"}}
+	unkeyed.Spec.SSH.SecretName = "key"
+	unkeyed.Status.MarkHostsClaimed(corev1.ConditionTrue, "x", "")
+	unkeyed.Status.MarkArtifactsAvailable(corev1.ConditionTrue, "x", "")
+	unkeyed.Status.MarkClusterInstalled(corev1.ConditionTrue, "x", "")
+	unkeyed.Status.MarkKubeconfigReady(corev1.ConditionTrue, "x", "")
+	unkeyed.Status.Software = &v1alpha1.SoftwareRunStatus{Next: "install curl on master-1", Waiting: "Secret key does not exist"}
+	if err := indexer.Add(unkeyed); err != nil {
+		t.Fatal(err)
+	}
+
 	for name, test := range map[string]struct {
 		change func(waker)
 		want   []string
 	}{
-		"a host nobody holds":                         {func(w waker) { w.hostChanged("site", "host-1", "") }, []string{"site/undefaulted", "site/waiting"}},
-		"a host where a lost one is not replaced yet": {func(w waker) { w.hostChanged("third", "host-9", "") }, []string{"third/ready-but-lacking"}},
-		"a host that a ready one held":                {func(w waker) { w.hostChanged("site", "host-1", "ready", "") }, []string{"site/ready", "site/undefaulted", "site/waiting"}},
-		"a host of an unhealthy one":                  {func(w waker) { w.hostChanged("site", "host-2", "unhealthy") }, []string{"site/undefaulted", "site/unhealthy", "site/waiting"}},
-		"a key":                                       {func(w waker) { w.secretChanged("site", "key") }, []string{"site/waiting"}},
-		"the key that is there unasked":               {func(w waker) { w.secretChanged("site", v1alpha1.DefaultSSHSecret) }, []string{"site/undefaulted"}},
-		"any other Secret":                            {func(w waker) { w.secretChanged("site", "password") }, nil},
+		"a host nobody holds":                             {func(w waker) { w.hostChanged("site", "host-1", "") }, []string{"site/undefaulted", "site/waiting"}},
+		"a host where a lost one is not replaced yet":     {func(w waker) { w.hostChanged("third", "host-9", "") }, []string{"third/ready-but-lacking"}},
+		"a host that a ready one held":                    {func(w waker) { w.hostChanged("site", "host-1", "ready", "") }, []string{"site/ready", "site/undefaulted", "site/waiting"}},
+		"a host of an unhealthy one":                      {func(w waker) { w.hostChanged("site", "host-2", "unhealthy") }, []string{"site/undefaulted", "site/unhealthy", "site/waiting"}},
+		"the key that only a run for Softwares waits for": {func(w waker) { w.secretChanged("fifth", "key") }, []string{"fifth/ready-with-software"}},
+		"a key":                         {func(w waker) { w.secretChanged("site", "key") }, []string{"site/waiting"}},
+		"the key that is there unasked": {func(w waker) { w.secretChanged("site", v1alpha1.DefaultSSHSecret) }, []string{"site/undefaulted"}},
+		"the key of the backups that a restore waits for": {func(w waker) { w.secretChanged("fourth", "restoring-backup-key") }, []string{"fourth/restoring"}},
+		"the key of the backups of another one":           {func(w waker) { w.secretChanged("site", "waiting-backup-key") }, nil},
+		"a Backup that a restore waits for":               {func(w waker) { w.backupChanged(backupIn("fourth", "b-1", "other")) }, []string{"fourth/restoring"}},
+		"a Backup of one with lost hosts":                 {func(w waker) { w.backupChanged(backupIn("third", "b-2", "ready-but-lacking")) }, []string{"third/ready-but-lacking"}},
+		"a deleted Backup": {func(w waker) {
+			w.backupChanged(cache.DeletedFinalStateUnknown{Obj: backupIn("site", "b-3", "waiting")})
+		}, []string{"site/waiting"}},
+		"a Backup of a ready one": {func(w waker) { w.backupChanged(backupIn("site", "b-3", "ready")) }, nil},
+		"any other Secret":        {func(w waker) { w.secretChanged("site", "password") }, nil},
 	} {
 		var got []string
 		test.change(waker{lister: listers.NewProvisioningLister(indexer), enqueue: func(k key) { got = append(got, k.String()) }})
@@ -74,6 +100,10 @@ func TestWaker(t *testing.T) {
 			t.Errorf("%s wakes (-want +got):\n%s", name, diff)
 		}
 	}
+}
+
+func backupIn(namespace, name, provisioning string) *v1alpha1.Backup {
+	return &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.BackupSpec{Provisioning: provisioning}}
 }
 
 // TestStrip: a run and its tasks have the same meaning to the controller before and after Strip

@@ -51,7 +51,8 @@ func copyRules(have, want *rbacv1.Role)        { have.Rules = want.Rules }
 func copySubjects(h, want *rbacv1.RoleBinding) { h.Subjects = want.Subjects }
 func keep[T any](T, T)                         {}
 
-// copyKubeconfig replaces a kubeconfig that cannot be used, or that the cluster denies. It leaves a usable
+// copyKubeconfig replaces a kubeconfig that cannot be used, that the cluster denies, or that is of before
+// a restore of the cluster. It leaves a usable
 // one alone, which the cache does not show yet: it can be newer than the results of the last run. It always
 // restores the labels, because the cache selects Secrets by them. AnnotationRevoked stays: it names the
 // users whose rights are then deleted.
@@ -61,7 +62,8 @@ func (r *Reconciler) copyKubeconfig(have, want *corev1.Secret) {
 	}
 	maps.Copy(have.Labels, want.Labels)
 	_, expires, err := resources.ReadKubeconfig(have)
-	if err == nil && expires.After(r.clock.Now()) && have.Annotations[contract.AnnotationDenied] == "" {
+	ofRestore := have.Annotations[contract.AnnotationRestored] == want.Annotations[contract.AnnotationRestored]
+	if err == nil && expires.After(r.clock.Now()) && have.Annotations[contract.AnnotationDenied] == "" && ofRestore {
 		return
 	}
 	have.Data = want.Data
@@ -112,6 +114,9 @@ func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning
 			return "", err
 		}
 	}
+	if err := r.ensureRecords(ctx, p, next.Plugins, request.Software != nil); err != nil {
+		return "", err
+	}
 	if operation.Name == contract.OperationReset {
 		if err := r.ensureNodesToReset(ctx, p, seen, next.Hosts); err != nil {
 			return "", err
@@ -122,18 +127,43 @@ func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning
 			return "", err
 		}
 	}
-	cm, err := resources.MakeRequestConfigMap(p, request, seen.Digest)
+	makeRequest := resources.MakeRequestConfigMap
+	if operation.Name == contract.OperationSoftware {
+		makeRequest = resources.MakeSoftwareRequestConfigMap
+	}
+	cm, err := makeRequest(p, request, seen.Digest)
 	if err != nil {
 		return "", err
 	}
 	if _, err := ensure(ctx, p, core.ConfigMaps(p.Namespace), cm, copyData); err != nil {
 		return "", err
 	}
+	return r.ensureKey(ctx, p)
+}
+
+// ensureRecords creates the ConfigMaps in which tasks store the state of plugins and of software, if they do
+// not exist.
+func (r *Reconciler) ensureRecords(ctx context.Context, p *v1alpha1.Provisioning, plugins, software bool) error {
+	maps := r.kube.CoreV1().ConfigMaps(p.Namespace)
+	if plugins {
+		if _, err := ensure(ctx, p, maps, resources.MakePluginsConfigMap(p), keep); err != nil {
+			return err
+		}
+	}
+	if !software {
+		return nil
+	}
+	_, err := ensure(ctx, p, maps, resources.MakeSoftwareConfigMap(p), keep)
+	return err
+}
+
+// ensureKey makes sure that the key of the kubeconfig exists, and returns its certificate request.
+func (r *Reconciler) ensureKey(ctx context.Context, p *v1alpha1.Provisioning) (csr string, err error) {
 	key, err := resources.MakeKubeconfigKey(p, r.random)
 	if err != nil {
 		return "", err
 	}
-	key, err = ensure(ctx, p, core.Secrets(p.Namespace), key, copyKey)
+	key, err = ensure(ctx, p, r.kube.CoreV1().Secrets(p.Namespace), key, copyKey)
 	if err != nil {
 		return "", err
 	}

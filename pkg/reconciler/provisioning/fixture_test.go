@@ -37,6 +37,7 @@ import (
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/settings"
@@ -291,6 +292,7 @@ type fixture struct {
 	mu       sync.Mutex
 	woken    []key // by the queue
 	settings Settings
+	packages *protocol.PackageList // of the site's depot; nil: not known
 }
 
 func newFixture(t *testing.T, site *fakeHosts, cached, live []runtime.Object) *fixture {
@@ -300,7 +302,7 @@ func newFixture(t *testing.T, site *fakeHosts, cached, live []runtime.Object) *f
 		recorder: record.NewFakeRecorder(100), caches: map[string]cache.Indexer{}, hosts: site, health: &fakeMonitor{},
 		settings: Settings{Settings: settings.Default()},
 	}
-	for _, kind := range []string{"provisioning", "run", "task", "configmap", "secret", "rolebinding"} {
+	for _, kind := range []string{"provisioning", "run", "task", "configmap", "secret", "rolebinding", "backup", "software"} {
 		w.caches[kind] = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	}
 	if err := errors.Join(w.caches["run"].AddIndexers(runIndex), w.caches["provisioning"].AddIndexers(waitingIndex)); err != nil {
@@ -322,6 +324,10 @@ func (w *fixture) add(t *testing.T, o runtime.Object, inCache bool) {
 	switch o.(type) {
 	case *v1alpha1.Provisioning:
 		tracker, kind = w.bpa.Tracker(), "provisioning"
+	case *v1alpha1.Backup:
+		tracker, kind = w.bpa.Tracker(), "backup"
+	case *v1alpha1.Software:
+		tracker, kind = w.bpa.Tracker(), "software"
 	case *tekton.PipelineRun:
 		tracker, kind = w.tekton.Tracker(), "run"
 	case *tekton.TaskRun:
@@ -363,19 +369,23 @@ func (w *fixture) visit(t *testing.T, key string) error {
 func (w *fixture) reconciler(t *testing.T) controller.Reconciler {
 	t.Helper()
 	r := &Reconciler{
-		kube:       w.kube,
-		tekton:     w.tekton,
-		runs:       tektonlisters.NewPipelineRunLister(w.caches["run"]),
-		taskRuns:   tektonlisters.NewTaskRunLister(w.caches["task"]),
-		configMaps: corelisters.NewConfigMapLister(w.caches["configmap"]),
-		secrets:    corelisters.NewSecretLister(w.caches["secret"]),
-		bindings:   rbaclisters.NewRoleBindingLister(w.caches["rolebinding"]),
-		hosts:      w.hosts,
-		health:     w.health,
-		queue:      w.queue,
-		settings:   func() Settings { return w.settings },
-		clock:      clock.NewFakePassiveClock(now),
-		random:     rand.Reader,
+		kube:        w.kube,
+		tekton:      w.tekton,
+		runs:        tektonlisters.NewPipelineRunLister(w.caches["run"]),
+		taskRuns:    tektonlisters.NewTaskRunLister(w.caches["task"]),
+		configMaps:  corelisters.NewConfigMapLister(w.caches["configmap"]),
+		secrets:     corelisters.NewSecretLister(w.caches["secret"]),
+		bindings:    rbaclisters.NewRoleBindingLister(w.caches["rolebinding"]),
+		backups:     listers.NewBackupLister(w.caches["backup"]),
+		softwares:   listers.NewSoftwareLister(w.caches["software"]),
+		packages:    func() (*protocol.PackageList, string) { return w.packages, "" },
+		newPackages: func() (*protocol.PackageList, string) { return w.packages, "" },
+		hosts:       w.hosts,
+		health:      w.health,
+		queue:       w.queue,
+		settings:    func() Settings { return w.settings },
+		clock:       clock.NewFakePassiveClock(now),
+		random:      rand.Reader,
 		sshSecretVersion: func(namespace, name string) string {
 			o, err := w.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("secrets"), namespace, name)
 			if err != nil {
@@ -386,6 +396,7 @@ func (w *fixture) reconciler(t *testing.T) controller.Reconciler {
 	}
 	ctx := logging.WithLogger(context.Background(), logtesting.TestLogger(t))
 	lister := listers.NewProvisioningLister(w.caches["provisioning"])
+	r.provisionings = lister
 	impl := provisioningreconciler.NewReconciler(ctx, logtesting.TestLogger(t), w.bpa, lister, w.recorder, r, options)
 	if leader, ok := impl.(reconciler.LeaderAware); ok {
 		if err := leader.Promote(reconciler.UniversalBucket(), func(reconciler.Bucket, types.NamespacedName) {}); err != nil {

@@ -42,6 +42,7 @@ func TestUsableKubeconfigStays(t *testing.T) {
 	stored, want := make(), make()
 	stored.Annotations[contract.AnnotationRotated], stored.Annotations[contract.AnnotationRevoked] = "older", "users"
 	stored.Annotations["of-a-user"] = "kept"
+	stored.Annotations[contract.AnnotationRestored], want.Annotations[contract.AnnotationRestored] = "b-1 now", "b-1 now"
 	for _, tc := range []struct {
 		name     string
 		at       time.Time
@@ -51,6 +52,7 @@ func TestUsableKubeconfigStays(t *testing.T) {
 		{"usable", now, func(*corev1.Secret) {}, false},
 		{"expired", now.Add(2 * time.Hour), func(*corev1.Secret) {}, true},
 		{"broken", now, func(s *corev1.Secret) { s.Data = nil }, true},
+		{"of before a restore", now, func(s *corev1.Secret) { delete(s.Annotations, contract.AnnotationRestored) }, true},
 		{"denied", now, func(s *corev1.Secret) { s.Annotations[contract.AnnotationDenied] = "2026-11-21T09:00:00Z" }, true},
 	} {
 		have := stored.DeepCopy()
@@ -66,7 +68,7 @@ func TestUsableKubeconfigStays(t *testing.T) {
 		if diff := cmp.Diff(want.Data, have.Data); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
-		if diff := cmp.Diff(map[string]string{contract.AnnotationRotated: "one", contract.AnnotationRevoked: "users", "of-a-user": "kept"}, have.Annotations); diff != "" {
+		if diff := cmp.Diff(map[string]string{contract.AnnotationRotated: "one", contract.AnnotationRevoked: "users", contract.AnnotationRestored: "b-1 now", "of-a-user": "kept"}, have.Annotations); diff != "" {
 			t.Errorf("%s: annotations (-want +got):\n%s", tc.name, diff)
 		}
 	}

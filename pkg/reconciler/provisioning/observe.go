@@ -29,9 +29,13 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		Name:            p.Name,
 		Generation:      p.Generation,
 		Deleting:        p.DeletionTimestamp != nil,
+		Foreground:      slices.Contains(p.Finalizers, metav1.FinalizerDeleteDependents),
 		Paused:          p.Spec.Paused,
 		Retain:          p.Spec.DeletionPolicy == v1alpha1.DeletionRetain,
 		Retry:           p.Annotations[contract.AnnotationRetry],
+		Created:         p.CreationTimestamp.Time,
+		Restore:         p.Annotations[contract.AnnotationRestore],
+		Restored:        p.Status.Restore,
 		InstalledDigest: p.Status.InstalledDigest,
 		PassedOver:      p.Status.PassedOver,
 		Replace:         p.Spec.ReplacePolicy,
@@ -54,6 +58,9 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 	if err != nil {
 		return seen, err
 	}
+	if err := r.observePlugins(p, &seen); err != nil {
+		return seen, err
+	}
 	if err := r.observeStarted(ctx, p, settings, &seen); err != nil {
 		return seen, err
 	}
@@ -66,9 +73,20 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 	if err := r.observeSite(ctx, p, &seen); err != nil {
 		return seen, err
 	}
+	if err := r.observeSoftware(ctx, p, &seen); err != nil {
+		return seen, err
+	}
+	if err := r.observeBackups(ctx, p, &seen); err != nil {
+		return seen, err
+	}
 	if err := r.observeHealth(p, settings, &seen); err != nil {
 		return seen, err
 	}
+	return r.observeNext(ctx, p, seen, now)
+}
+
+// observeNext checks what the next run needs, if one is to start.
+func (r *Reconciler) observeNext(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, now time.Time) (plan.Seen, error) {
 	if step, starts := plan.Upcoming(seen, now); starts {
 		return seen, r.observeStart(ctx, p, step, &seen, now)
 	}
@@ -224,6 +242,8 @@ func (r *Reconciler) observeObjects(ctx context.Context, p *v1alpha1.Provisionin
 			seen.Kubeconfig.Broken = err.Error()
 		} else if since := secret.Annotations[contract.AnnotationDenied]; since != "" {
 			seen.Kubeconfig.Broken = "the cluster denies it since " + since
+		} else if m := seen.Memory; m != nil && m.Restored != "" && secret.Annotations[contract.AnnotationRestored] != m.Restored {
+			seen.Kubeconfig.Broken, seen.Kubeconfig.Outdated = "it is of before the restore of the cluster", true
 		}
 	}
 	key, err := r.secret(p, contract.KubeconfigKeyName(p.Name))
@@ -251,6 +271,7 @@ func (r *Reconciler) observeStates(ctx context.Context, p *v1alpha1.Provisioning
 	seen.States, err = contract.ParseHostStates(cm.Data[contract.KeyHosts])
 	// The controller creates the ConfigMap without the key. A task of an older build never writes it.
 	seen.Recorded = err == nil && cm.Data[contract.KeyHosts] != ""
+	seen.Proved = cm.Data[contract.KeyProved]
 	installed := &contract.Installed{}
 	if text := cm.Data[contract.KeyInstalled]; text != "" && json.Unmarshal([]byte(text), installed) == nil && len(installed.Nodes) > 0 {
 		seen.Memory = installed // otherwise it is rebuilt: see Seen.Remember
@@ -258,13 +279,14 @@ func (r *Reconciler) observeStates(ctx context.Context, p *v1alpha1.Provisioning
 	return nil
 }
 
-// collected returns the results of the last run. It returns nil if there are none.
+// collected returns the results of the last run's task collect-kubeconfig, also while later tasks of the run
+// are active or after they have failed. It returns nil if there are none.
 func collected(seen plan.Seen) *resources.Access {
 	newest := seen.Newest()
-	if newest == nil || newest.State != plan.Succeeded {
+	if newest == nil {
 		return nil
 	}
-	i := slices.IndexFunc(newest.Tasks, func(t plan.Task) bool { return t.Name == contract.TaskCollectKubeconfig })
+	i := slices.IndexFunc(newest.Tasks, func(t plan.Task) bool { return t.Name == contract.TaskCollectKubeconfig && t.State == plan.Succeeded })
 	if i < 0 {
 		return nil
 	}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	provisioningreconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/provisioning"
+	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
@@ -29,12 +31,19 @@ type Reconciler struct {
 	configMaps corelisters.ConfigMapLister
 	secrets    corelisters.SecretLister
 	bindings   rbaclisters.RoleBindingLister
-	hosts      Hosts
-	health     Monitor
-	queue      *queue
-	settings   func() Settings
-	clock      clock.PassiveClock
-	random     io.Reader
+	backups    listers.BackupLister
+	softwares  listers.SoftwareLister
+	// provisionings has all Provisionings, of which each Software selects one.
+	provisionings listers.ProvisioningLister
+	// packages returns the list of the packages in the site's depot; nil: it is not known, because of the
+	// problem. newPackages returns the list that installations use, which do not wait for more uploads.
+	packages, newPackages func() (list *protocol.PackageList, problem string)
+	hosts                 Hosts
+	health                Monitor
+	queue                 *queue
+	settings              func() Settings
+	clock                 clock.PassiveClock
+	random                io.Reader
 	// sshSecretVersion returns the resourceVersion of a Secret from a cache; empty: not known.
 	sshSecretVersion func(namespace, name string) string
 }

@@ -529,7 +529,9 @@ func createsOfTasks() (writes []string) {
 		writes = append(writes, "create serviceaccounts edge-1-"+task.Name)
 		if task.CallsAPI() {
 			roles = append(roles, "create roles edge-1-"+task.Name)
-			bindings = append(bindings, "create rolebindings edge-1-"+task.Name)
+			if contract.OperationOf(contract.OperationInstall).Has(task.Name) {
+				bindings = append(bindings, "create rolebindings edge-1-"+task.Name)
+			}
 		}
 	}
 	return slices.Concat(writes, roles, bindings, []string{"create rolebindings edge-1-select-hosts-hosts"})

@@ -73,6 +73,35 @@ func (w *fixture) visits(t *testing.T) {
 	}
 }
 
+// TestResetWaitsForGarbageCollector: as long as Kubernetes' garbage collector works on a deletion in the
+// foreground, it can delete the objects of a run. So the reset starts after that.
+func TestResetWaitsForGarbageCollector(t *testing.T) {
+	w := installed(t, used, func(p *v1alpha1.Provisioning) { p.Finalizers = append(p.Finalizers, metav1.FinalizerDeleteDependents) })
+	visit := func() []string {
+		for range 3 {
+			if err := w.visit(t, at); err != nil {
+				if again, _ := controller.IsRequeueKey(err); !again && !controller.IsSkipKey(err) {
+					t.Fatal(err)
+				}
+			}
+			w.sync(t)
+		}
+		return w.runs(t)
+	}
+	if runs := visit(); !slices.Equal(runs, []string{"edge-1-install-1"}) {
+		t.Fatalf("runs %v while the garbage collector works", runs)
+	}
+	p := w.stored(t)
+	p.Finalizers = slices.DeleteFunc(p.Finalizers, func(f string) bool { return f == metav1.FinalizerDeleteDependents })
+	if _, err := w.bpa.BpaV1alpha1().Provisionings(site).Update(t.Context(), p, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(t)
+	if runs := visit(); !slices.Equal(runs, []string{"edge-1-install-1", "edge-1-reset-2"}) {
+		t.Errorf("runs %v after the garbage collector", runs)
+	}
+}
+
 // TestDeletionResetsTheHosts: the run of the reset has the nodes that are made from the claims, and
 // no access to the hosts of the namespace. After it, the host is released without its mark.
 func TestDeletionResetsTheHosts(t *testing.T) {

@@ -108,7 +108,7 @@ func pointers[T any](items []T) []*T {
 	return all
 }
 
-// sortOut puts the runs of this Provisioning into seen.Runs, oldest first. It puts the objects that
+// sortOut puts the runs of this Provisioning into seen.Runs and seen.Software.Runs, oldest first. It puts the objects that
 // an earlier Provisioning of the same name left behind into seen.Leftovers.
 func sortOut(p *v1alpha1.Provisioning, runs []*tekton.PipelineRun, taskRuns []*tekton.TaskRun, seen *plan.Seen) {
 	tasksOf := map[types.UID][]*tekton.TaskRun{}
@@ -125,7 +125,11 @@ func sortOut(p *v1alpha1.Provisioning, runs []*tekton.PipelineRun, taskRuns []*t
 			}
 			continue
 		}
-		seen.Runs = append(seen.Runs, makeRun(run, tasksOf[run.UID]))
+		of := &seen.Runs
+		if run.Labels[contract.LabelOperation] == contract.OperationSoftware {
+			of = &seen.Software.Runs
+		}
+		*of = append(*of, makeRun(run, tasksOf[run.UID]))
 		delete(tasksOf, run.UID)
 	}
 	for _, orphans := range tasksOf {
@@ -134,7 +138,9 @@ func sortOut(p *v1alpha1.Provisioning, runs []*tekton.PipelineRun, taskRuns []*t
 		}
 	}
 	slices.Sort(seen.Leftovers)
-	slices.SortFunc(seen.Runs, func(a, b plan.Run) int { return int(a.Number) - int(b.Number) })
+	for _, of := range [][]plan.Run{seen.Runs, seen.Software.Runs} {
+		slices.SortFunc(of, func(a, b plan.Run) int { return int(a.Number) - int(b.Number) })
+	}
 }
 
 func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
@@ -146,6 +152,7 @@ func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
 		Digest:     run.Annotations[contract.AnnotationRequestDigest],
 		Inputs:     run.Annotations[resources.AnnotationInputs],
 		Retry:      run.Annotations[contract.AnnotationRetry],
+		Restore:    run.Annotations[contract.AnnotationRestore],
 		SSHKey:     plan.SSHKey{Fingerprint: run.Annotations[resources.AnnotationSSHKey], Version: run.Annotations[resources.AnnotationSSHSecret]},
 		State:      runs.StateOf(condition),
 		Cancelling: run.IsCancelled() || run.IsGracefullyCancelled(),

@@ -85,6 +85,9 @@ func (r *Reconciler) observeSite(ctx context.Context, p *v1alpha1.Provisioning, 
 	}
 	seen.Rebuilt = seen.Memory == nil
 	seen.Remember(nodesOf(held, seen.Request.Access))
+	if seen.Complete() {
+		seen.Qualify(&p.Spec, seen.InstalledOn(held))
+	}
 	var others []string
 	nodes := seen.Nodes
 	if seen.Memory != nil {
@@ -133,12 +136,11 @@ func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
 	return plan.HostOf(ownerOf(p), string(p.UID), h)
 }
 
-// fits reports whether there is a host for every node. If not, the error is a *assign.NoFit.
-func fits(request contract.Request, seen plan.Seen, all []hosts.Host) error {
+// fits returns a host for every node. If there is none for a node, the error is a *assign.NoFit.
+func fits(request contract.Request, seen plan.Seen, all []hosts.Host) (assign.Assignment, error) {
 	request.Installed, request.PassedOver = installedExcept(seen), slices.Concat(request.PassedOver, seen.PassOver)
 	hosts.MarkInstalled(request, all)
-	_, err := assign.Assign(request, all)
-	return err
+	return assign.Assign(request, all)
 }
 
 // installedExcept returns the hosts on which a node is or may be installed, except those that are
@@ -161,6 +163,9 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	if err := r.observeLosses(ctx, p, seen); err != nil {
 		return err
 	}
+	if err := r.observeBackups(ctx, p, seen); err != nil { // etcd may have lost its majority only now
+		return err
+	}
 	all, err := r.hosts.All(ctx, p.Namespace)
 	if err != nil {
 		return fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
@@ -171,15 +176,16 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	if step, _ = plan.Upcoming(*seen, now); removes() { // another step than before, if a loss is not confirmed
 		return r.observeRemoval(ctx, p, step, seen, all)
 	}
-	if step.Request.Upgrade != nil { // it needs no other hosts
+	if step.Request.Upgrade != nil || step.Operation == contract.OperationPlugins || step.Operation == contract.OperationSoftware { // they need no other hosts
 		return r.observeKey(ctx, p, seen)
 	}
 	request := step.Request
 	var noFit *assign.NoFit
 	seen.PassOver = seen.PassedOverHosts()
-	if err = fits(request, *seen, all); errors.As(err, &noFit) {
+	found, err := fits(request, *seen, all)
+	if errors.As(err, &noFit) {
 		seen.PassOver = slices.DeleteFunc(seen.PassOver, seen.SoftlyPassedOver)
-		err = fits(request, *seen, all)
+		found, err = fits(request, *seen, all)
 	}
 	if errors.As(err, &noFit) {
 		seen.RemoveFirst = true
@@ -196,6 +202,7 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	if err != nil {
 		return fmt.Errorf("assign hosts: %w", err)
 	}
+	seen.Qualify(&p.Spec, plan.AssignedTo(found, all))
 	return r.observeKey(ctx, p, seen)
 }
 
@@ -210,7 +217,7 @@ func (r *Reconciler) observeRemoval(ctx context.Context, p *v1alpha1.Provisionin
 	then := *seen
 	then.PassOver = slices.DeleteFunc(seen.PassedOverHosts(), seen.SoftlyPassedOver)
 	var noFit *assign.NoFit
-	err := fits(request, then, all)
+	_, err := fits(request, then, all)
 	if errors.As(err, &noFit) {
 		seen.Hosts.Missing = "a node is pinned to another host, on which it cannot be installed, so no node is removed: " + noFit.Error() +
 			". What to do: correct the mac-address of the node, or make its host usable"

@@ -16,7 +16,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Handler runs a command. It writes to the streams and returns the exit status.
+// Handler runs a command. It writes to the streams and returns the exit status. stdout is also an
+// io.Reader, from which the command's input can be read.
 type Handler func(command string, stdout, stderr io.Writer) int
 
 // Server is an SSH server that runs until the test ends.

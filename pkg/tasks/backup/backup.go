@@ -13,7 +13,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/client"
-	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -79,7 +78,11 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	if err != nil {
 		return Output{}, err
 	}
-	access, err := accessTo(ctx, in, ports)
+	known, err := ports.KnownHosts.Get(ctx, contract.KeyKnownHosts)
+	if err != nil {
+		return Output{}, task.Because(kube.Reason(err), err)
+	}
+	access, err := node.NewAccess(ports.Dial, in.Request, in.PrivateKey, known, in.ConnectLimit)
 	if err != nil {
 		return Output{}, err
 	}
@@ -110,23 +113,6 @@ func readInstalled(ctx context.Context, ports Ports) (contract.Installed, string
 			"any change of the cluster, such as another worker, does", err))
 	}
 	return installed, text, nil
-}
-
-func accessTo(ctx context.Context, in Input, ports Ports) (node.Access, error) {
-	key, err := ssh.ParseKey(in.PrivateKey)
-	if err != nil {
-		return node.Access{}, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the SSH Secret's %s %w", node.KeyFile, err))
-	}
-	text, err := ports.KnownHosts.Get(ctx, contract.KeyKnownHosts)
-	if err != nil {
-		return node.Access{}, task.Because(kube.Reason(err), err)
-	}
-	pins, err := ssh.ParsePins(text)
-	if err != nil {
-		return node.Access{}, task.Because(contract.ReasonInvalidRequest,
-			fmt.Errorf("ConfigMap %s: %w", contract.KnownHostsName(in.Request.Provisioning), err))
-	}
-	return node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit}, nil
 }
 
 // findSource returns the first control plane that answers by SSH, has all keys, and whose member of

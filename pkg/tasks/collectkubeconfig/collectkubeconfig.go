@@ -8,8 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/access"
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/ssh"
-	"github.com/akraino-icn/bpa/pkg/tasks/kube"
+	"github.com/akraino-icn/bpa/pkg/tasks/newcluster"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -66,38 +65,16 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	if err != nil {
 		return Output{}, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("param %s: %w", contract.ParamCertificateRequest, err))
 	}
-	toNodes, err := accessTo(ctx, in, ports)
+	entry, err := newcluster.Reach(ctx, newcluster.Input{Request: in.Request, Nodes: in.Nodes, PrivateKey: in.PrivateKey, Limit: in.ConnectLimit},
+		newcluster.Ports{Dial: ports.Dial, KnownHosts: ports.KnownHosts, Log: ports.Log})
 	if err != nil {
 		return Output{}, err
 	}
-	entry, err := reach(ctx, in, toNodes, ports.Log)
-	if err != nil {
-		return Output{}, err
-	}
-	defer entry.conn.Close()
-	fmt.Fprintf(ports.Log, "The API server at %s runs Kubernetes %s\n", entry.admin.endpoint, entry.version)
-
-	signed, err := entry.cluster.sign(ctx, in, request)
+	defer entry.Close()
+	signed, err := sign(ctx, in, entry, request)
 	if err != nil {
 		return Output{}, err
 	}
 	fmt.Fprintf(ports.Log, "The cluster has signed the certificate for %s, valid until %s\n", signed.Subject, signed.NotAfter.UTC().Format(time.RFC3339))
-	return Output{CA: string(entry.admin.ca), Certificate: string(access.EncodeCertificate(signed)), Endpoint: entry.admin.endpoint, Version: entry.version}, nil
-}
-
-func accessTo(ctx context.Context, in Input, ports Ports) (node.Access, error) {
-	key, err := ssh.ParseKey(in.PrivateKey)
-	if err != nil {
-		return node.Access{}, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the SSH Secret's %s %w", node.KeyFile, err))
-	}
-	text, err := ports.KnownHosts.Get(ctx, contract.KeyKnownHosts)
-	if err != nil {
-		return node.Access{}, task.Because(kube.Reason(err), err)
-	}
-	pins, err := ssh.ParsePins(text)
-	if err != nil {
-		return node.Access{}, task.Because(contract.ReasonInvalidRequest,
-			fmt.Errorf("ConfigMap %s: %w", contract.KnownHostsName(in.Request.Provisioning), err))
-	}
-	return node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit}, nil
+	return Output{CA: string(entry.CA), Certificate: string(access.EncodeCertificate(signed)), Endpoint: entry.Endpoint, Version: entry.Version}, nil
 }

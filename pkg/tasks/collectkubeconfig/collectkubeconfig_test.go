@@ -7,8 +7,6 @@ import (
 	"encoding/base64"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -124,31 +122,16 @@ func (w *fixture) hidesAdmin(results map[string]string) {
 // If only the control plane can reach the API server, the task connects through SSH.
 func TestThroughTheControlPlane(t *testing.T) {
 	w := newFixture(t)
-	config, err := parseAdmin([]byte(w.adminConf), "127.0.0.1", noNode)
-	if err != nil {
-		t.Fatal(err)
-	}
-	access, err := accessTo(t.Context(), w.in, Ports{Dial: dialForwarding(w.api.Listener.Addr().String()), KnownHosts: w, Log: &w.log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, _, err := access.FirstControlPlane(t.Context(), w.in.Nodes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	closed.Close()
-	config.config.Host = "https://" + closed.Addr().String() // refuses us
-	cluster, err := config.open(conn, 5*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if version, err := cluster.version(); err != nil || version != "v1.35.4" {
-		t.Errorf("version %q, %v", version, err)
+	server := "https://" + closed.Addr().String() // refuses us
+	w.adminConf = strings.Replace(w.adminConf, w.api.URL, server, 1)
+	out, err := Run(t.Context(), w.in, Ports{Dial: dialForwarding(w.api.Listener.Addr().String()), KnownHosts: w, Log: &w.log})
+	if err != nil || out.Endpoint != server {
+		t.Errorf("through the control plane: %+v, %v", out, err)
 	}
 }
 
@@ -201,61 +184,6 @@ func TestFailures(t *testing.T) {
 			}
 			w.hidesAdmin(map[string]string{"failure": f.Message})
 		})
-	}
-}
-
-func noNode(string) bool { return false }
-
-func TestEndpoint(t *testing.T) {
-	w := newFixture(t)
-	ca := w.clientCA
-	for server, want := range map[string]string{
-		"https://127.0.0.1:6443":             "https://10.0.0.7:6443",
-		"https://localhost:6443":             "https://10.0.0.7:6443",
-		"https://[::1]:6443":                 "https://10.0.0.7:6443",
-		"https://10.0.0.9:6443":              "https://10.0.0.9:6443",
-		"https://api.edge-1.example:443":     "https://api.edge-1.example:443",
-		"https://lb-apiserver.internal:6443": "https://lb-apiserver.internal:6443",
-	} {
-		got, err := parseAdmin([]byte(kubeconfig(server, ca, "", "")), "10.0.0.7", noNode)
-		if err != nil || got.endpoint != want {
-			t.Errorf("endpoint of %s = %v, %v; want %s", server, got, err, want)
-		}
-	}
-	if _, err := parseAdmin([]byte(kubeconfig("http://10.0.0.9:8080", ca, "", "")), "10.0.0.7", noNode); err == nil {
-		t.Error("a server without TLS is accepted")
-	}
-	if _, err := parseAdmin([]byte(kubeconfig("https://10.0.0.9:6443", ca+w.adminKey, "", "")), "10.0.0.7", noNode); err == nil {
-		t.Error("a CA with a private key in it is accepted: it would be a result")
-	}
-}
-
-// Anyone who is root on a node can write this file. Its content must not make the task's pod run a
-// program, read a file or use a proxy.
-func TestOnlyCertificatesAreTakenFromANode(t *testing.T) {
-	w := newFixture(t)
-	secret := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(secret, []byte("of this pod"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for what, replace := range map[string][2]string{
-		"a program": {`"client-key-data":""`, `"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"true","interactiveMode":"Never"}`},
-		"a file":    {`"client-key-data":""`, `"tokenFile":"` + secret + `"`},
-		"a key":     {`"client-key-data":""`, `"client-key":"` + secret + `","client-certificate":"` + secret + `"`},
-		"a proxy":   {`"server"`, `"proxy-url":"http://10.0.0.8:3128","server"`},
-	} {
-		text := strings.Replace(kubeconfig("https://10.0.0.9:6443", w.clientCA, "", ""), replace[0], replace[1], 1)
-		if !strings.Contains(text, replace[1]) {
-			t.Fatalf("%s: the kubeconfig was not changed: %s", what, text)
-		}
-		got, err := parseAdmin([]byte(text), "10.0.0.9", noNode)
-		if err != nil {
-			continue // the task may also reject the file
-		}
-		c := got.config
-		if c.ExecProvider != nil || c.AuthProvider != nil || c.BearerToken+c.BearerTokenFile+c.CertFile+c.KeyFile+c.CAFile != "" || c.Proxy != nil {
-			t.Errorf("%s of the node's kubeconfig is used: %v", what, c)
-		}
 	}
 }
 

@@ -3,39 +3,27 @@ package collectkubeconfig
 import (
 	"context"
 	"crypto/x509"
-	"errors"
 
 	"github.com/akraino-icn/bpa/pkg/access"
 	clusteraccess "github.com/akraino-icn/bpa/pkg/access/cluster"
-	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/tasks/kube"
+	"github.com/akraino-icn/bpa/pkg/tasks/newcluster"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // sign gives the user of the request its rights, lets the cluster sign the request, and verifies the
 // certificate. Only a user of BPA gets rights. A request of an older build of BPA names a group that
 // has its rights already.
-func (c *cluster) sign(ctx context.Context, in Input, request *x509.CertificateRequest) (*x509.Certificate, error) {
-	client := clusteraccess.New(c.kube, in.Request.Provisioning)
+func sign(ctx context.Context, in Input, entry *newcluster.Entry, request *x509.CertificateRequest) (*x509.Certificate, error) {
+	client := clusteraccess.New(entry.Kube, in.Request.Provisioning)
 	u, ours := access.ParseUser(request.Subject.CommonName)
 	if ours && u.Kind == access.Admin && len(request.Subject.Organization) == 0 {
 		if err := client.Bind(ctx, u); err != nil {
-			return nil, task.Because(reason(err), err)
+			return nil, task.Because(newcluster.Reason(err), err)
 		}
 	}
 	signed, err := client.Sign(ctx, request, in.SignLimit)
 	if err != nil {
-		return nil, task.Because(reason(err), err)
+		return nil, task.Because(newcluster.Reason(err), err)
 	}
 	return signed, nil
-}
-
-func reason(err error) contract.Reason {
-	switch {
-	case errors.Is(err, clusteraccess.ErrUnhealthy):
-		return contract.ReasonClusterUnhealthy
-	case errors.Is(err, clusteraccess.ErrForeign):
-		return contract.ReasonInternal
-	}
-	return kube.Reason(err)
 }

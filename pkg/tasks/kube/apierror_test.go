@@ -27,6 +27,7 @@ func TestReason(t *testing.T) {
 		{apierrors.NewServiceUnavailable("starting"), contract.ReasonAPIUnavailable},
 		{apierrors.NewTooManyRequests("busy", 1), contract.ReasonAPIUnavailable},
 		{apierrors.NewConflict(hosts, "a", nil), contract.ReasonAPIUnavailable},
+		{apierrors.NewUnauthorized("the account was deleted"), contract.ReasonAPIUnavailable},
 		{context.DeadlineExceeded, contract.ReasonAPIUnavailable},
 		{apierrors.NewForbidden(hosts, "a", nil), contract.ReasonInternal},
 		{apierrors.NewNotFound(hosts, "a"), contract.ReasonInternal},

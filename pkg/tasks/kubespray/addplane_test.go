@@ -48,8 +48,14 @@ func TestAddControlPlane(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			p := newPlanes(t, tc.stacked, tc.masters, tc.workers, tc.members)
 			p.grow(fmt.Sprintf("master-%d", tc.masters+1))
+			got := p.gotDropIn()
 			if _, err := p.run(); err != nil {
 				t.Fatalf("%v\n%s", err, &p.log)
+			}
+			// the playbook also configures the kubelets of control planes that stay
+			played, _, _ := strings.Cut(strings.TrimPrefix(tc.did[0], "cluster.yml "), " ")
+			if prepared := len(got()); prepared != len(strings.Split(played, ",")) {
+				t.Errorf("%d kubelets of %s are prepared", prepared, played)
 			}
 			if diff := cmp.Diff(tc.did, p.changesOnly()); diff != "" {
 				t.Errorf("changes (-want +got):\n%s\n%s", diff, &p.log)
@@ -145,31 +151,35 @@ func (p *planesFixture) expectReplaced() {
 
 // The task can be killed before each of its changes. The next attempt ends in the same state.
 func TestReplacementOfAControlPlaneThatIsKilled(t *testing.T) {
-	for _, stacked := range []bool{false, true} {
-		for at := 1; ; at++ {
-			p := newReplacedPlane(t, stacked)
-			p.killAt, p.in.ProbeLimit = at, 500*time.Millisecond
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			p.kill = cancel
-			_, err := Run(ctx, p.in, p.ports())
-			cancel()
-			if err == nil {
-				if at < 15 {
-					t.Errorf("only %d changes were interrupted", at-1)
+	t.Parallel()
+	for name, stacked := range map[string]bool{"etcd on the machines": false, "etcd in pods": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for at := 1; ; at++ {
+				p := newReplacedPlane(t, stacked)
+				p.killAt, p.in.ProbeLimit = at, 500*time.Millisecond
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				p.kill = cancel
+				_, err := Run(ctx, p.in, p.ports())
+				cancel()
+				if err == nil {
+					if at < 15 {
+						t.Errorf("only %d changes were interrupted", at-1)
+					}
+					return
 				}
-				break
+				before := fmt.Sprintf("before change %d, after %v", at, p.did)
+				p.killAt = 0
+				p.in.Request.Installed = append(p.in.Request.Installed, "host-5")
+				if _, err := p.run(); err != nil {
+					t.Errorf("killed %s: %v\n%s", before, err, &p.log)
+				}
+				p.expectReplaced()
+				if t.Failed() {
+					t.Fatalf("killed %s: then %v\n%s", before, p.did, &p.log)
+				}
 			}
-			before := fmt.Sprintf("before change %d, after %v", at, p.did)
-			p.killAt = 0
-			p.in.Request.Installed = append(p.in.Request.Installed, "host-5")
-			if _, err := p.run(); err != nil {
-				t.Errorf("killed %s: %v\n%s", before, err, &p.log)
-			}
-			p.expectReplaced()
-			if t.Failed() {
-				t.Fatalf("killed %s: then %v\n%s", before, p.did, &p.log)
-			}
-		}
+		})
 	}
 }
 

@@ -141,11 +141,11 @@ kubectl --server https://` + host + ":" + m.port + ` --request-timeout=5s get --
 	})
 }
 
-// await repeats a check once a second until it succeeds.
+// await repeats a check until it succeeds.
 func (p planes) await(ctx context.Context, n contract.Node, step string, check func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, p.in.HealthLimit)
 	defer cancel()
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(p.in.pollInterval())
 	defer tick.Stop()
 	var last error
 	for {

@@ -126,6 +126,10 @@ func TestWait(t *testing.T) {
 			t.Errorf("wait() = %s, want %s", got, tc.want)
 		}
 	}
+	// the shorter times of tests are not those of users
+	if in := (Input{}); in.pollInterval() != time.Second || in.firstPause() != firstPause {
+		t.Errorf("the task waits %s and %s between queries", in.pollInterval(), in.firstPause())
+	}
 	if silence(errors.New("odd")) || !silence(ssh.ErrUnreachable) {
 		t.Error("only an error of the connection means that nothing answers")
 	}

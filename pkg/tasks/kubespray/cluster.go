@@ -96,7 +96,7 @@ func (w *watch) nodes(ctx context.Context) (map[string]bool, error) {
 		if !errors.As(err, &exit) && asking.Err() == nil {
 			return nil, err
 		}
-		pause := time.NewTimer(time.Second)
+		pause := time.NewTimer(w.in.pollInterval())
 		select {
 		case <-pause.C:
 		case <-asking.Done():

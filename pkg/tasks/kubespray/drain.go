@@ -197,7 +197,7 @@ func (d drainer) drainNode(ctx context.Context, name string, report func(done fl
 			report(1, "Drain "+name)
 			return nil
 		}
-		pause := time.NewTimer(time.Second) // kubectl drain may end at once
+		pause := time.NewTimer(d.w.in.pollInterval()) // kubectl drain may end at once
 		select {
 		case <-pause.C:
 		case <-limited.Done():

@@ -20,6 +20,7 @@ import (
 // A PodDisruptionBudget blocks the drain. The cluster is as before, and the failure names the
 // budget.
 func TestDrainThatIsBlocked(t *testing.T) {
+	t.Parallel()
 	l := newLiving(t, 3)
 	l.in.Request.Remove = &contract.Removal{Nodes: []string{"worker-1", "worker-2"}, DrainSeconds: 2}
 	l.stuck["worker-2"] = true

@@ -14,8 +14,9 @@ import (
 var errNotMarked = errors.New("the owner of its cluster cannot be written")
 
 // equip prepares all nodes for the playbook. On every machine it writes whose cluster the machine
-// gets, installs the depot's certificate, and configures the depot as the package source. The hosts
-// must be HostUsed in the record already, because equip changes them.
+// gets, installs the depot's certificate, configures the depot as the package source, and lets the
+// kubelet start after a change of its policies. The hosts must be HostUsed in the record already,
+// because equip changes them.
 func equip(ctx context.Context, in Input, key ssh.Key, c contact, ports Ports) error {
 	visits := make([]visit, len(in.Nodes))
 	each(len(in.Nodes), func(i int) {
@@ -43,9 +44,29 @@ func equipNode(ctx context.Context, in Input, n contract.Node, key ssh.Key, seen
 	if err := trust(ctx, in.Request, conn); err != nil {
 		return nil, err
 	}
+	if err := keepStarting(ctx, in.Request, conn); err != nil {
+		return nil, err
+	}
 	note, err := packageSource(ctx, in.Request, conn, seen.system)
 	if note != "" {
 		notes = append(notes, note)
 	}
 	return notes, err
+}
+
+// equipPresent prepares the kubelets of nodes of the cluster that the playbook configures again, but on
+// which the run changes nothing else. c has these nodes.
+func equipPresent(ctx context.Context, in Input, key ssh.Key, c contact, ports Ports) error {
+	visits := make([]visit, len(c.nodes))
+	each(len(c.nodes), func(i int) {
+		visits[i].err = func() error {
+			conn, err := dial(ctx, in, c.nodes[i], key, c.visits[i].key, ports)
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			return keepStarting(ctx, in.Request, conn)
+		}()
+	})
+	return worst(in.only(c.nodes), visits)
 }

@@ -198,18 +198,22 @@ func (c *cluster) etcdctl(ctx context.Context, conn node.Connection, via contrac
 		} else if err != nil {
 			return etcdClient{}, err
 		}
-		run := func(arguments string, into any) error {
-			text, err := asRoot(way.command + arguments + " --write-out json")
-			if into != nil && len(text) > 0 {
-				if broken := json.Unmarshal(text, into); broken != nil {
-					return errors.Join(err, fmt.Errorf("the output of etcdctl is unreadable: %w", broken))
-				}
-			}
-			return err
-		}
-		return etcdClient{via: via, run: run, command: way.command, inPod: i > 0}, nil
+		return etcdClient{via: via, run: jsonOf(asRoot, way.command), command: way.command, inPod: i > 0}, nil
 	}
 	return etcdClient{}, errNoEtcd
+}
+
+// jsonOf returns a function that runs etcdctl with arguments and parses its output.
+func jsonOf(asRoot func(command string) ([]byte, error), etcdctl string) func(arguments string, into any) error {
+	return func(arguments string, into any) error {
+		text, err := asRoot(etcdctl + arguments + " --write-out json")
+		if into != nil && len(text) > 0 {
+			if broken := json.Unmarshal(text, into); broken != nil {
+				return errors.Join(err, fmt.Errorf("the output of etcdctl is unreadable: %w", broken))
+			}
+		}
+		return err
+	}
 }
 
 // podEtcdctl is the command that runs etcdctl in the pod of etcd.

@@ -1,25 +1,20 @@
 package kubespray
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 )
 
-// files are the paths of the files that ansible-playbook reads. All are in the scratch folder.
-type files struct {
-	scratch                               string
-	inventory, key, knownHosts, extraVars string
-	controlPaths                          string
-}
+// files are the paths of the files that ansible-playbook reads.
+type files struct{ playbook.Files }
 
 // file is a file to write.
 type file struct {
@@ -28,20 +23,14 @@ type file struct {
 	mode    os.FileMode
 }
 
-// prepare writes the files. It copies the inventory and the key from their mounts: kubespray writes
-// into the inventory's folder, but a mount is read-only, and ssh rejects a key file that other
-// users may read.
+// prepare writes the files.
 func prepare(in Input, pins ssh.Pins) (files, error) {
-	at := func(name string) string { return filepath.Join(in.ScratchDir, name) }
-	f := files{
-		scratch: in.ScratchDir, inventory: at("inventory/hosts.ini"), key: at("key"),
-		knownHosts: at("known_hosts"), extraVars: at("extra-vars.json"), controlPaths: at("cp"),
-	}
+	f := files{playbook.FilesIn(in.ScratchDir)}
 	extra, err := f.extra(in.GroupVars, in.extra)
 	if err != nil {
 		return files{}, err
 	}
-	hostVars := at("inventory/host_vars")
+	hostVars := filepath.Join(filepath.Dir(f.Inventory), "host_vars")
 	facts, err := in.facts(hostVars)
 	if err != nil {
 		return files{}, err
@@ -49,20 +38,15 @@ func prepare(in Input, pins ssh.Pins) (files, error) {
 	if err := os.RemoveAll(hostVars); err != nil { // of another playbook of this run
 		return files{}, err
 	}
-	for _, file := range append(facts, []file{
-		{f.inventory, in.HostsINI, 0o600},
-		{at("inventory/group_vars/all/bpa.json"), in.GroupVars, 0o600},
-		{f.key, keyForOpenSSH(in.PrivateKey), 0o400},
-		{f.knownHosts, []byte(pins.Only(uids(in.contacted())...).String()), 0o600},
-		{f.extraVars, extra, 0o600},
-		{at("tmp/.keep"), nil, 0o600},
-		{at("cp/.keep"), nil, 0o600},
-	}...) {
+	for _, file := range facts {
 		if err := write(file.path, file.content, file.mode); err != nil {
 			return files{}, fmt.Errorf("prepare %s: %w", file.path, err)
 		}
 	}
-	return f, nil
+	return f, f.Write(playbook.Content{
+		Inventory: in.HostsINI, GroupVars: in.GroupVars, PrivateKey: in.PrivateKey,
+		KnownHosts: []byte(pins.Only(uids(in.contacted())...).String()), ExtraVars: extra,
+	})
 }
 
 // facts returns, for the folder host_vars, the facts of the nodes that a limited playbook does not
@@ -84,12 +68,6 @@ func (in Input) facts(folder string) (all []file, err error) {
 	return all, nil
 }
 
-// keyForOpenSSH returns a private key with the line ends that OpenSSH requires. They are Unix line
-// ends, and the last line must have one too.
-func keyForOpenSSH(key []byte) []byte {
-	return append(bytes.ReplaceAll(bytes.TrimSpace(key), []byte("\r\n"), []byte("\n")), '\n')
-}
-
 // extra returns the extra variables: those of the task, and inventory.Tables, because these variables
 // have no effect in an inventory. They contain no other variable of the inventory.
 func (f files) extra(groupVars []byte, own map[string]any) ([]byte, error) {
@@ -97,7 +75,7 @@ func (f files) extra(groupVars []byte, own map[string]any) ([]byte, error) {
 	if err := json.Unmarshal(groupVars, &given); err != nil {
 		return nil, fmt.Errorf("group variables: %w", err)
 	}
-	extra := map[string]any{"ansible_ssh_args": f.sshArgs()}
+	extra := map[string]any{"ansible_ssh_args": f.SSHArgs()}
 	for _, table := range inventory.Tables {
 		if value, ok := given[table]; ok {
 			extra[table] = value
@@ -109,22 +87,5 @@ func (f files) extra(groupVars []byte, own map[string]any) ([]byte, error) {
 
 // write replaces a file, even if the existing file is read-only.
 func write(path string, content []byte, mode os.FileMode) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	return os.WriteFile(path, content, mode)
-}
-
-// sshArgs returns the ssh options that verify host keys against the pinned ones. ssh uses the first
-// value of each option. Because these options come first, neither kubespray's ansible.cfg nor a
-// variable in the inventory can turn off the verification.
-func (f files) sshArgs() string {
-	return strings.Join([]string{
-		"-o ControlMaster=auto", "-o ControlPersist=120s",
-		"-o StrictHostKeyChecking=yes", "-o UserKnownHostsFile=" + f.knownHosts, "-o GlobalKnownHostsFile=/dev/null",
-		"-o ServerAliveInterval=15", "-o ServerAliveCountMax=8", "-o ConnectionAttempts=5",
-	}, " ")
+	return playbook.Write(path, content, mode)
 }

@@ -109,6 +109,7 @@ func newFixture(t *testing.T, workers int) *fixture {
 		Run: "edge-1-install-1", Playbook: "cluster.yml", HostsINI: []byte("[all]\n"), GroupVars: []byte("{}"), PrivateKey: file,
 		Request:      contract.Request{Provisioning: "edge-1", Namespace: "site", UID: "uid-of-edge-1", SSHUser: "root"},
 		PlaybooksDir: playbooks, ScratchDir: t.TempDir(), ConnectLimit: 5 * time.Second, HealthLimit: 20 * time.Second, ProbeLimit: 5 * time.Second,
+		poll: 20 * time.Millisecond,
 	}
 	var addresses []string // each node has its own loopback address, and all nodes have the same port
 	for i := range workers + 1 {
@@ -180,6 +181,7 @@ func (w *fixture) shell(command string, stdout, stderr io.Writer) int {
 		if w.sources != nil {
 			return w.sources(command, stdout, stderr)
 		}
+	case strings.HasPrefix(command, "sh -c '") && strings.Contains(command, stateUnit):
 	case strings.HasPrefix(command, "sh -c '") && w.trusts != nil:
 		return w.trusts(command, stderr)
 	case command != "true":

@@ -62,7 +62,7 @@ func (w *watch) awaitHealthy(ctx context.Context, log io.Writer, ignore func(tro
 			fmt.Fprintf(log, "  %s\n", text)
 			last = text
 		}
-		pause := time.After(time.Second) // if kubectl wait has nothing to wait for, the loop must not run without a pause
+		pause := time.After(w.in.pollInterval()) // if kubectl wait has nothing to wait for, the loop must not run without a pause
 		if bad[0].await != "" {
 			_, _ = w.ask(ctx, bad[0].await+" --timeout=15s", 64<<10) // the result is ignored, because the next probe reads the state again
 		}
@@ -125,6 +125,8 @@ type trouble struct {
 	await string // arguments of kubectl to wait for the end of the problem; empty: kubectl cannot wait for it
 	// unplaced: the problem is a pod that no node runs yet.
 	unplaced bool
+	// pod: the problem is a pod.
+	pod bool
 }
 
 // probe queries nodes and system pods and returns the problems of the cluster.
@@ -220,7 +222,7 @@ func sickPod(o object, networkPlugin string) (trouble, bool) {
 		on = " on " + o.Spec.NodeName
 	}
 	what := fmt.Sprintf("pod kube-system/%s%s is not Ready: %s", o.Metadata.Name, on, why)
-	return trouble{node: o.Spec.NodeName, what: what, await: "--namespace kube-system " + await("condition=Ready", "pod", o.Metadata.Name), unplaced: on == ""}, true
+	return trouble{node: o.Spec.NodeName, what: what, await: "--namespace kube-system " + await("condition=Ready", "pod", o.Metadata.Name), unplaced: on == "", pod: true}, true
 }
 
 // ready reports whether the object is Ready. If not, it also returns why: the reason of a waiting

@@ -56,8 +56,10 @@ func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 	if err != nil {
 		return "", nil, err
 	}
-	changed := in.only(in.changed()) // these are the first ones of in.contacted()
-	c.nodes, c.visits = c.nodes[:len(changed.Nodes)], c.visits[:len(changed.Nodes)]
+	changed := in.only(in.changed()) // these are the first ones of in.contacted(), and then those of in.limited()
+	present, n := c, len(changed.Nodes)
+	present.nodes, present.visits = c.nodes[n:len(in.limited())], c.visits[n:len(in.limited())]
+	c.nodes, c.visits = c.nodes[:n], c.visits[:n]
 	if err := c.startAnew(ctx, in, ports); err != nil {
 		return "", nil, err
 	}
@@ -73,9 +75,10 @@ func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 	if err := before(ctx, c); err != nil {
 		return "", nil, err
 	}
-	if err := equip(ctx, changed, key, c, ports); err != nil {
+	if err := errors.Join(equip(ctx, changed, key, c, ports), equipPresent(ctx, in, key, present, ports)); err != nil {
 		return "", nil, err
 	}
+	giveSoftware(ctx, in, changed.Nodes, c.pins, ports, progress)
 	files, err := prepare(in, c.pins)
 	if err != nil {
 		return "", nil, task.Because(contract.ReasonInternal, err)
@@ -102,9 +105,11 @@ func finish(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Por
 	if err := endDrains(ctx, in, key, pins, ports, members); err != nil {
 		return err
 	}
-	if err := awaitHealthy(ctx, in, key, pins, ports); err != nil {
+	awaited := slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return slices.Contains(in.silent, n.Name) })
+	if err := awaitHealthy(ctx, in.only(awaited), key, pins, ports); err != nil {
 		return err
 	}
+	members.content = in.content
 	if err := storeComplete(ctx, ports.Installed, true); err != nil {
 		return err
 	}

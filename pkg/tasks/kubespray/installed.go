@@ -20,6 +20,8 @@ type installed struct {
 	store Store
 	now   contract.Installed
 	text  string // the record as it is stored; empty: it does not exist
+	// content is Input.content.
+	content string
 }
 
 // readInstalled reads the record of the cluster. It does not exist before the first installation is
@@ -50,7 +52,7 @@ func (i *installed) rebuild(ctx context.Context, request contract.Request) error
 			contract.KeyInstalled+" does not exist, and the request has no members"))
 	}
 	return i.change(ctx, func(next *contract.Installed) {
-		*next = contract.Installed{Request: lasting(request), Nodes: request.Members, EtcdNext: request.EtcdNext}
+		*next = contract.Installed{Request: lasting(request), Nodes: request.Members, EtcdNext: request.EtcdNext, Patched: request.Patched}
 	})
 }
 
@@ -81,6 +83,9 @@ func (i *installed) complete(ctx context.Context, request contract.Request, node
 	ordered, etcdNext := inventory.Members(request, nodes)
 	joined := joining(formerControlPlanes(request), ordered)
 	return i.change(ctx, func(next *contract.Installed) {
+		if len(next.Nodes) == 0 { // the first installation
+			next.Patched = request.Patched
+		}
 		adds := request.Remove == nil && contract.OperationOf(request.Operation).ChangesCluster()
 		for _, n := range next.Stamped(request) {
 			stays := slices.Contains(next.Leaving, n.Name) || slices.Contains(request.Kept, n.Name) || adds && !slices.Contains(request.Gone(), n.Name)
@@ -92,8 +97,27 @@ func (i *installed) complete(ctx context.Context, request contract.Request, node
 			}
 		}
 		slices.SortStableFunc(ordered, func(a, b contract.Node) int { return cmp.Compare(rankOfRole(a), rankOfRole(b)) })
-		contract.CopyTargets(ordered, next.Nodes, request.Gone())
+		contract.CopyTargets(ordered, next.Nodes, request.Renewed())
 		next.Request, next.Nodes, next.EtcdNext = lasting(request), ordered, max(etcdNext, next.EtcdNext)
+		next.SettlePatched()
+		if request.Restore != nil {
+			next.SetRestored(request.Restore.Asked)
+			for i := range next.Nodes { // the restored etcd has no member on a control plane that is lost and stays in the record
+				if !named(nodes, next.Nodes[i].Name) {
+					next.Nodes[i].Etcd = ""
+				}
+			}
+			for n := range next.Nodes {
+				if i.content != "" && isPlaneOf(node.ControlPlanes(nodes), next.Nodes[n]) {
+					next.Nodes[n].Settings = i.content
+				}
+			}
+			for _, name := range namesOf(node.ControlPlanes(nodes)) { // one that was half removed is whole again, but may be cordoned
+				if slices.Contains(next.Leaving, name) {
+					next.Leaving, next.Draining = without(next.Leaving, []string{name}), with(next.Draining, []string{name})
+				}
+			}
+		}
 		gone := func(name string) bool { return !named(ordered, name) }
 		next.Draining, next.Leaving = slices.DeleteFunc(next.Draining, gone), slices.DeleteFunc(next.Leaving, gone)
 	})
@@ -104,7 +128,7 @@ func rankOfRole(n contract.Node) int { return 1 - len(node.ControlPlanes([]contr
 
 // lasting returns the request without the fields that describe one run.
 func lasting(r contract.Request) contract.Request {
-	r.Operation, r.Members, r.EtcdNext, r.Remove, r.Upgrade = "", nil, 0, nil, nil
+	r.Operation, r.Members, r.EtcdNext, r.Patched, r.Remove, r.Upgrade, r.Restore, r.Software = "", nil, 0, "", nil, nil, nil, nil
 	r.Installed, r.Complete, r.Lost, r.Kept, r.PassedOver = nil, false, nil, nil, nil
 	return r
 }

@@ -24,17 +24,17 @@ func (w *fixture) recordOf() (i contract.Installed) {
 }
 
 // A healthy cluster has a record with everything that the next run must know, and nothing about
-// this run.
+// this run. Its nodes count as having the patch that was requested before.
 func TestInstallationIsRecorded(t *testing.T) {
 	w := newFixture(t, 1)
 	w.in.Request.Operation, w.in.Request.PassedOver, w.in.Request.Lost = contract.OperationInstall, []string{"host-9"}, []string{"worker-9"}
-	w.in.Request.KubernetesVersion, w.in.Request.Cluster = "1.35.4", "edge"
+	w.in.Request.KubernetesVersion, w.in.Request.Cluster, w.in.Request.Patched = "1.35.4", "edge", "monday"
 	w.nodes = func(string, io.Writer) int { return 0 }
 	w.stay(w.in.Nodes[0])
 	if _, err := w.run(); err != nil {
 		t.Fatal(err)
 	}
-	want := contract.Installed{Nodes: slices.Clone(w.in.Nodes), EtcdNext: 2, Request: contract.Request{Provisioning: "edge-1", Namespace: "site", UID: "uid-of-edge-1",
+	want := contract.Installed{Nodes: slices.Clone(w.in.Nodes), EtcdNext: 2, Patched: "monday", Request: contract.Request{Provisioning: "edge-1", Namespace: "site", UID: "uid-of-edge-1",
 		Cluster: "edge", KubernetesVersion: "1.35.4", SSHUser: "root", SSHPort: w.in.Request.SSHPort}}
 	want.Nodes[0].Etcd = "etcd1"
 	if diff := cmp.Diff(want, w.recordOf()); diff != "" {
@@ -131,6 +131,31 @@ func TestRecordKeepsOtherLostNodes(t *testing.T) {
 	}
 	if want := []string{"master-1=uid-of-master-1", "master-2=uid-of-master-2", "master-3=another", "worker-1=uid-of-worker-1"}; !slices.Equal(want, got) {
 		t.Errorf("nodes of the record: %v, want %v", got, want)
+	}
+}
+
+// After a restore, all control planes are new members of etcd, and have what the request says. One that was
+// half removed before is whole again.
+func TestRecordOfARestore(t *testing.T) {
+	node := func(name, role, etcd string) contract.Node {
+		return contract.Node{Name: name, HostUID: "uid-of-" + name, Etcd: etcd, Roles: []string{role}}
+	}
+	first, second := node("a", contract.RoleControlPlane, "etcd1"), node("b", contract.RoleControlPlane, "etcd2")
+	third, worker := node("c", contract.RoleControlPlane, "etcd3"), node("w", contract.RoleWorker, "")
+	first.Version, second.Target = "1.35.4", &contract.Target{Version: "1.35.4"}
+	was := []contract.Node{first, second, third, worker}
+	anew := third
+	anew.HostUID = "another"
+	i := &installed{store: &memory{data: map[string]string{}}, now: contract.Installed{
+		Nodes: was, EtcdNext: 4, Leaving: []string{"b", "w"}, Restoring: "b-1 now", Restored: "b-0"}}
+	request := contract.Request{Operation: contract.OperationRestore, Members: was, EtcdNext: 4, Lost: []string{"c", "w"}, Kept: []string{"w"}, Restore: &contract.Restore{Asked: "b-1 now"}}
+	if err := i.complete(t.Context(), request, []contract.Node{first, second, anew}); err != nil {
+		t.Fatal(err)
+	}
+	first.Version, second.Target, first.Etcd, second.Etcd, anew.Etcd = "", nil, "etcd4", "etcd5", "etcd6"
+	want := contract.Installed{Nodes: []contract.Node{first, second, anew, worker}, EtcdNext: 7, Draining: []string{"b"}, Leaving: []string{"w"}, Restored: "b-1 now", RestoredBefore: []string{"b-0"}}
+	if diff := cmp.Diff(want, i.now); diff != "" {
+		t.Errorf("record (-want +got):\n%s", diff)
 	}
 }
 

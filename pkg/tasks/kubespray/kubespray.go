@@ -1,6 +1,7 @@
 package kubespray
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -30,6 +32,7 @@ type Input struct {
 	// GroupVars are the variables of all hosts, as JSON.
 	GroupVars  []byte
 	PrivateKey []byte // private key of the SSH user, in PEM
+	BackupKey  []byte // private key of the backups, in age's notation; empty: the run restores no backup
 	// PlaybooksDir holds the playbooks and their ansible.cfg. ScratchDir is the only writable
 	// folder. The private key is copied there, so it should be in memory.
 	PlaybooksDir, ScratchDir string
@@ -40,6 +43,9 @@ type Input struct {
 	// cluster.
 	ConnectLimit, HealthLimit, ProbeLimit time.Duration
 
+	// poll is the time between two queries while the task waits for the cluster or a machine. 0: see
+	// pollInterval and firstPause. Tests set it.
+	poll time.Duration
 	// others are the nodes of the cluster that are not in Nodes, because this part of the run does
 	// not concern them.
 	others []contract.Node
@@ -48,12 +54,17 @@ type Input struct {
 	limit []string
 	extra map[string]any
 	// fresh are the nodes of limit that join the cluster. The run changes the machines of the others
-	// only through the playbook, and never resets them. nil: all nodes of limit.
+	// only through the playbook and equipPresent, and never resets them. nil: all nodes of limit.
 	fresh []string
 	// tags selects tasks of the playbook; empty: all of them. alone reports that the playbook
 	// connects only to the nodes of limit.
 	tags  string
 	alone bool
+	// silent are the names of workers that are not waited for at the end, because they did not answer in a
+	// restore. content is what the record says of the variables of the control planes after it (Node.Settings);
+	// empty: they have those of the request.
+	silent  []string
+	content string
 }
 
 // Output holds the results of a successful run.
@@ -68,13 +79,17 @@ type Ports struct {
 	Playbook func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (status int, err error)
 	// Machines finds and removes clusters on machines.
 	Machines Machines
+	// Copy opens a file of the depot of the request: the copy of a backup.
+	Copy func(ctx context.Context, request contract.Request, path string) (io.ReadCloser, error)
 	// KnownHosts, Progress and Installed are ConfigMaps that the reconciler has created. Installed
 	// has the states of the hosts, under contract.KeyHosts, those that joined, under
 	// contract.KeyJoined, whether the cluster was complete once, under contract.KeyComplete, the
 	// record of the cluster, under contract.KeyInstalled, and what must be available after a batch of
 	// an upgrade, under contract.KeyAvailable.
 	KnownHosts, Progress, Installed Store
-	Log                             io.Writer
+	// Software is the ConfigMap with the record of the software; nil: the task installs none.
+	Software Store
+	Log      io.Writer
 }
 
 // Store keeps strings by key. Get returns an empty string if there is no such key.
@@ -84,14 +99,16 @@ type Store interface {
 }
 
 // Run installs a cluster, removes nodes from it if the playbook is contract.PlaybookRemove, upgrades
-// nodes if it is contract.PlaybookUpgrade, or removes the whole cluster if it is contract.PlaybookReset. It can be repeated if the playbook can be
-// repeated.
+// nodes if it is contract.PlaybookUpgrade, or removes the whole cluster if it is contract.PlaybookReset. If
+// the operation is contract.OperationConfigure, it applies variables, and if it is
+// contract.OperationRestore, it restores a backup. It can be repeated if the playbook can
+// be repeated.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	key, err := in.check()
 	if err != nil {
 		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
 	}
-	ports.Log = &lockedWriter{out: ports.Log}
+	ports.Log = playbook.Locked(ports.Log)
 	progress := startProgress(ctx, ports.Progress, in.Run, ports.Log)
 	defer progress.end()
 	run := install
@@ -103,8 +120,13 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	case contract.PlaybookUpgrade:
 		run = upgrade
 	case contract.PlaybookInstall:
-		if in.Request.Operation == contract.OperationAddControlPlane {
+		switch in.Request.Operation {
+		case contract.OperationAddControlPlane:
 			run = addControlPlane
+		case contract.OperationConfigure:
+			run = configure
+		case contract.OperationRestore:
+			run = restore
 		}
 	}
 	recap, err := run(ctx, in, key, ports, progress)
@@ -138,6 +160,12 @@ func (in Input) check() (ssh.Key, error) {
 	}
 	return key, nil
 }
+
+// pollInterval returns the time between two queries while the task waits for the cluster.
+func (in Input) pollInterval() time.Duration { return cmp.Or(in.poll, time.Second) }
+
+// firstPause returns the first pause between two attempts, which grows up to longestPause.
+func (in Input) firstPause() time.Duration { return cmp.Or(in.poll, firstPause) }
 
 // checkPlaybook checks that the playbook exists in PlaybooksDir.
 func (in Input) checkPlaybook() error {

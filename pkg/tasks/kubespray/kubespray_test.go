@@ -115,7 +115,7 @@ func TestKeyEndsItsLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if key, err := os.ReadFile(f.key); err != nil || !bytes.Equal(key, append(in.PrivateKey, '\n')) {
+	if key, err := os.ReadFile(f.Key); err != nil || !bytes.Equal(key, append(in.PrivateKey, '\n')) {
 		t.Errorf("%v: the key ends in %q", err, key[max(0, len(key)-5):])
 	}
 }
@@ -130,11 +130,11 @@ func TestKeyHasLineEndsOfUnix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if key, err := os.ReadFile(f.key); err != nil || !bytes.Equal(key, unix) {
+	if key, err := os.ReadFile(f.Key); err != nil || !bytes.Equal(key, unix) {
 		t.Errorf("%v: the key has %d carriage returns", err, bytes.Count(key, []byte("\r")))
 	}
 	if keygen, err := exec.LookPath("ssh-keygen"); err == nil {
-		if said, err := exec.CommandContext(t.Context(), keygen, "-y", "-P", "", "-f", f.key).CombinedOutput(); err != nil {
+		if said, err := exec.CommandContext(t.Context(), keygen, "-y", "-P", "", "-f", f.Key).CombinedOutput(); err != nil {
 			t.Errorf("OpenSSH rejects the key: %v: %s", err, said)
 		}
 	}
@@ -150,12 +150,12 @@ func TestTablesOfChecksumsAreExtraVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := os.ReadFile(f.extraVars)
+	raw, err := os.ReadFile(f.ExtraVars)
 	var extra map[string]any
 	if err != nil || json.Unmarshal(raw, &extra) != nil {
 		t.Fatalf("%v: %s", err, raw)
 	}
-	want := map[string]any{"ansible_ssh_args": f.sshArgs(), "kubelet_checksums": map[string]any{"amd64": map[string]any{"1.35.99": "x"}}}
+	want := map[string]any{"ansible_ssh_args": f.SSHArgs(), "kubelet_checksums": map[string]any{"amd64": map[string]any{"1.35.99": "x"}}}
 	if diff := cmp.Diff(want, extra); diff != "" {
 		t.Errorf("extra variables (-want +got):\n%s", diff)
 	}
@@ -327,6 +327,7 @@ func TestClusterGetsHealthy(t *testing.T) {
 }
 
 func TestClusterStaysSick(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, 1)
 	w.in.HealthLimit = 1500 * time.Millisecond
 	w.kubectl = func() string {

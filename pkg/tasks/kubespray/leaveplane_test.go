@@ -113,6 +113,7 @@ func TestRemovalOfAControlPlaneThatIsRefused(t *testing.T) {
 
 // The task can be killed before each of its changes. The next attempt ends in the same state.
 func TestRemovalOfAControlPlaneThatIsKilled(t *testing.T) {
+	t.Parallel()
 	for at := 1; ; at++ {
 		p := newLeaving(t, false, 3, "master-1")
 		p.killAt, p.in.ProbeLimit = at, 500*time.Millisecond

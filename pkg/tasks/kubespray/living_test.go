@@ -16,6 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
 // living is a fixture of a cluster that runs: kubectl on the control plane reads and changes its
@@ -108,6 +109,9 @@ func (l *living) change(what string, changes bool) int {
 	if l.killAt > 0 && l.changes >= l.killAt {
 		l.changes = l.killAt // and nothing works any more
 		l.kill()
+		for _, server := range l.servers {
+			server.Disconnect()
+		}
 		return 137
 	}
 	if changes && what != "" {
@@ -132,7 +136,21 @@ func (m mortal) Set(ctx context.Context, key, value string) error {
 func (l *living) ports() Ports {
 	p := l.fixture.ports()
 	p.Installed = mortal{&l.installed, l}
+	dial := p.Dial
+	p.Dial = func(ctx context.Context, to ssh.Target, key ssh.Key, pinned ssh.HostKey) (node.Connection, error) {
+		if l.dead() {
+			return nil, ssh.ErrUnreachable
+		}
+		return dial(ctx, to, key, pinned)
+	}
 	return p
+}
+
+// dead reports whether the task was killed.
+func (l *living) dead() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.killAt > 0 && l.changes >= l.killAt
 }
 
 func (l *living) run() (Output, error) {

@@ -1,6 +1,7 @@
 package kubespray
 
 import (
+	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -9,6 +10,8 @@ import (
 // Mounts are the folders where the task's workspaces are mounted.
 type Mounts struct {
 	RequestDir, InventoryDir, SSHDir string
+	// BackupKeyDir has the private key of the backups; empty: the run does not restore one.
+	BackupKeyDir string
 }
 
 // Fill reads the workspaces into the input. It fails if the request is not for the given
@@ -28,6 +31,9 @@ func (m Mounts) Fill(in *Input, namespace, provisioning string) error {
 	files := []file{{m.SSHDir, node.KeyFile, &in.PrivateKey}}
 	if in.Playbook != contract.PlaybookReset { // a reset renders its inventory itself
 		files = append(files, file{m.InventoryDir, contract.KeyHostsINI, &in.HostsINI}, file{m.InventoryDir, contract.KeyGroupVars, &in.GroupVars})
+	}
+	if in.Request.Restore != nil {
+		files = append(files, file{m.BackupKeyDir, backup.KeyIdentity, &in.BackupKey})
 	}
 	for _, file := range files {
 		if *file.into, err = node.ReadFile(file.dir, file.name); err != nil {

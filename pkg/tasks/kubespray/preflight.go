@@ -47,10 +47,9 @@ func recall(ctx context.Context, in Input, ports Ports) (contact, error) {
 	if err != nil {
 		return contact{}, task.Because(kube.Reason(err), err)
 	}
-	pins, err := ssh.ParsePins(text)
+	pins, err := node.ParsePins(in.Request, text)
 	if err != nil {
-		return contact{}, task.Because(contract.ReasonInvalidRequest,
-			fmt.Errorf("ConfigMap %s: %w", contract.KnownHostsName(in.Request.Provisioning), err))
+		return contact{}, err
 	}
 	record, err := readRecord(ctx, ports.Installed, pins)
 	if err != nil {
@@ -190,7 +189,7 @@ func reason(err error) contract.Reason {
 		return contract.ReasonInvalidRequest
 	case errors.Is(err, errNotInspected):
 		return contract.ReasonInternal
-	case errors.Is(err, errNoTrust), errors.Is(err, errNoSource), errors.Is(err, errNotMarked):
+	case errors.Is(err, errNoTrust), errors.Is(err, errNoSource), errors.Is(err, errNotMarked), errors.Is(err, errNoState):
 		return contract.ReasonPlaybookFailed
 	case errors.Is(err, errNoDepot):
 		return contract.ReasonDepotUnavailable
@@ -264,6 +263,9 @@ func advice(in Input, n contract.Node, err error) string {
 	case contract.ReasonPlaybookFailed:
 		if errors.Is(err, errNotMarked) {
 			return "Make sure that user root can write to /etc/bpa on the nodes."
+		}
+		if errors.Is(err, errNoState) {
+			return "Make sure that user root can write " + stateUnit + " on the nodes, and that systemctl daemon-reload works there."
 		}
 		if errors.Is(err, errNoSource) {
 			return "Make sure that user root can write " + aptSource + " and " + aptConfig + " on the nodes."

@@ -17,12 +17,20 @@ import (
 // in two parts, so that never all proxies restart at the same time. A worker that is not Ready is left
 // out: otherwise a dead one would keep the change of the control planes from its end.
 func updateProxies(ctx context.Context, in Input, access node.Access, ports Ports, report func(percent int, step string)) error {
-	tag, err := proxyTag(in.GroupVars)
-	if err != nil || tag == "" {
+	if tag, err := proxyTag(in.GroupVars); err != nil || tag == "" {
 		return err
 	}
 	workers, err := readyWorkers(ctx, in, access, ports)
 	if err != nil {
+		return err
+	}
+	return updateProxiesOf(ctx, in, access, ports, workers, report)
+}
+
+// updateProxiesOf is updateProxies for these workers.
+func updateProxiesOf(ctx context.Context, in Input, access node.Access, ports Ports, workers []string, report func(percent int, step string)) error {
+	tag, err := proxyTag(in.GroupVars)
+	if err != nil || tag == "" {
 		return err
 	}
 	half := (len(workers) + 1) / 2

@@ -56,6 +56,7 @@ func TestProxiesContactOnlyTheirWorkers(t *testing.T) {
 // A worker that is down keeps no control plane from leaving. Its proxy is updated by another attempt
 // if it is Ready again.
 func TestProxiesOfWorkersThatAreDown(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		kept bool
 		says string
@@ -64,8 +65,9 @@ func TestProxiesOfWorkersThatAreDown(t *testing.T) {
 		"it has just died":     {false, "node worker-2 is not Ready"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := newLeaving(t, true, 3, "master-3")
-			p.nodes["worker-2"], p.in.HealthLimit = false, 3*time.Second
+			p.nodes["worker-2"], p.in.HealthLimit = false, 2*time.Second
 			if tc.kept {
 				p.in.Request.Lost, p.in.Request.Kept = []string{"worker-2"}, []string{"worker-2"}
 			}
@@ -89,9 +91,10 @@ func TestProxiesOfWorkersThatAreDown(t *testing.T) {
 
 // The same, while a control plane joins.
 func TestAdditionWhileAWorkerIsDown(t *testing.T) {
+	t.Parallel()
 	p := newPlanes(t, true, 1, 3, 1)
 	p.grow("master-2")
-	p.nodes["worker-2"], p.in.HealthLimit = false, 3*time.Second
+	p.nodes["worker-2"], p.in.HealthLimit = false, 2*time.Second
 	_, err := p.run()
 	if f := task.FailureOf(err); f.Reason != contract.ReasonClusterUnhealthy || f.Host != "worker-2" {
 		t.Errorf("failure %+v\n%s", f, &p.log)

@@ -83,6 +83,7 @@ func (l *living) expectPlaybookInput() {
 // A task can be killed before each of its changes. The next attempt ends in the same state as one
 // that was not interrupted, and removes no further node.
 func TestRemovalThatIsKilled(t *testing.T) {
+	t.Parallel()
 	for at := 1; ; at++ {
 		l := newLiving(t, 3)
 		l.shrink(2)

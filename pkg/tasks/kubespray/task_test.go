@@ -40,7 +40,14 @@ func TestTaskFiles(t *testing.T) {
 				t.Errorf("step runs %v of %s", step.Command, step.Image)
 			}
 			checkFlags(t, name, step.Args)
-			if diff := cmp.Diff([]string{contract.WorkspaceRequest, contract.WorkspaceInventory, contract.WorkspaceSSH}, workspaces(step)); diff != "" {
+			want := []string{contract.WorkspaceRequest, contract.WorkspaceInventory, contract.WorkspaceSSH}
+			if name == contract.TaskKubespray {
+				want = append(want, contract.WorkspaceBackupKey)
+				if key := task.Spec.Workspaces[len(want)-1]; key.Name != contract.WorkspaceBackupKey || !key.Optional {
+					t.Errorf("workspace %s: only a restore has the key of the backups", key.Name)
+				}
+			}
+			if diff := cmp.Diff(want, workspaces(step)); diff != "" {
 				t.Errorf("workspaces of the step alone (-want +got):\n%s", diff)
 			}
 			for _, p := range task.Spec.Params {

@@ -31,7 +31,10 @@ type upgrader struct {
 	w        *watch          // asks the control planes, those that are not upgraded first
 	batch    []contract.Node // those of the request that are not upgraded, in the order of in.Nodes
 	dead     []string        // those of the batch that do not work, and that the upgrade is to repair
-	noted    noted           // what must be available after the batch
+	// behind are the nodes of the batch on which the playbook runs, and unpatched those whose
+	// operating systems are patched. A node may be in both.
+	behind, unpatched []contract.Node
+	noted             noted // what must be available after the batch
 }
 
 // upgrade upgrades the nodes of the request and returns the recap. No other node is changed, and none
@@ -90,22 +93,12 @@ func (u *upgrader) plan(ctx context.Context) (err error) {
 	if !kubernetes.Version.MatchString(u.in.Request.KubernetesVersion) || !kubernetes.Version.MatchString(u.in.Request.Upgrade.From) {
 		return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q and %q must be versions of Kubernetes, such as 1.35.4", u.in.Request.Upgrade.From, u.in.Request.KubernetesVersion))
 	}
-	if u.c, err = recall(ctx, u.in, u.ports); err != nil {
-		return err
-	}
-	if u.members, err = readInstalled(ctx, u.ports.Installed); err != nil {
-		return err
-	}
-	if err := u.members.rebuild(ctx, u.before()); err != nil {
+	if err := u.read(ctx); err != nil {
 		return err
 	}
 	if err := u.readNoted(ctx); err != nil {
 		return err
 	}
-	u.in.Nodes = union(u.members.now.Nodes, u.in.Nodes, nil)
-	u.in.Request.Members, u.in.Request.EtcdNext = u.members.now.Nodes, u.members.now.EtcdNext
-	u.in.Nodes, _ = inventory.Members(u.in.Request, u.in.Nodes)
-	u.in.Nodes = slices.DeleteFunc(u.in.Nodes, func(n contract.Node) bool { return u.lost(n.Name) })
 	if err := u.choose(); err != nil {
 		return err
 	}
@@ -115,11 +108,39 @@ func (u *upgrader) plan(ctx context.Context) (err error) {
 	if u.w, err = newWatch(ctx, u.in.only(asked), access); err != nil {
 		return err
 	}
+	u.announce()
+	return nil
+}
+
+// announce logs what the run does.
+func (u *upgrader) announce() {
 	if len(u.batch) == 0 {
-		fmt.Fprintf(u.ports.Log, "Every node of this run has been upgraded in an earlier attempt\n")
-	} else {
-		fmt.Fprintf(u.ports.Log, "These nodes are upgraded to Kubernetes %s: %s\n", u.in.Request.KubernetesVersion, names(u.batch))
+		fmt.Fprintf(u.ports.Log, "Every node of this run has been %s in an earlier attempt\n", u.verb())
 	}
+	if len(u.behind) > 0 {
+		fmt.Fprintf(u.ports.Log, "These nodes are upgraded to Kubernetes %s: %s\n", u.in.Request.KubernetesVersion, names(u.behind))
+	}
+	if len(u.unpatched) > 0 {
+		fmt.Fprintf(u.ports.Log, "The operating systems of these nodes are patched: %s\n", names(u.unpatched))
+	}
+}
+
+// read reads what is known of the hosts, and the record. The nodes of the input are those of the record then,
+// without lost ones, in the order of the inventory.
+func (u *upgrader) read(ctx context.Context) (err error) {
+	if u.c, err = recall(ctx, u.in, u.ports); err != nil {
+		return err
+	}
+	if u.members, err = readInstalled(ctx, u.ports.Installed); err != nil {
+		return err
+	}
+	if err := u.members.rebuild(ctx, u.before()); err != nil {
+		return err
+	}
+	u.in.Nodes = union(u.members.now.Nodes, u.in.Nodes, nil)
+	u.in.Request.Members, u.in.Request.EtcdNext = u.members.now.Nodes, u.members.now.EtcdNext
+	u.in.Nodes, _ = inventory.Members(u.in.Request, u.in.Nodes)
+	u.in.Nodes = slices.DeleteFunc(u.in.Nodes, func(n contract.Node) bool { return u.lost(n.Name) })
 	return nil
 }
 
@@ -171,16 +192,15 @@ func (u *upgrader) choose() error {
 		}
 	}
 	u.batch = u.in.called(left)
-	return nil
-}
-
-// upgraded reports whether a node of the record has the version and the variables of the request.
-func (u *upgrader) upgraded(name string) bool {
-	i := slices.IndexFunc(u.members.now.Nodes, func(n contract.Node) bool { return n.Name == name })
-	if i < 0 {
-		return false
+	for _, n := range u.batch {
+		if !u.atLevel(n.Name) {
+			u.behind = append(u.behind, n)
+		}
+		if !u.atPatch(n.Name) {
+			u.unpatched = append(u.unpatched, n)
+		}
 	}
-	return u.members.now.At(u.members.now.Nodes[i], u.in.Request.KubernetesVersion, u.in.Request.Settings())
+	return nil
 }
 
 // resume uncordons the nodes that an earlier run has left cordoned, and that this run does not
@@ -206,6 +226,9 @@ func (u *upgrader) run(ctx context.Context) error {
 	if err := u.meet(ctx); err != nil {
 		return err
 	}
+	if err := u.checkPatchable(ctx); err != nil {
+		return err
+	}
 	u.progress.set(snapshotFrom, "Check etcd")
 	save, err := u.secureEtcd(ctx)
 	if err != nil {
@@ -225,16 +248,27 @@ func (u *upgrader) run(ctx context.Context) error {
 		u.release(ctx)
 		return err
 	}
-	if err = u.play(ctx); err != nil {
-		err = u.failed(ctx, err)
-	} else {
-		u.progress.set(checkFrom, "Wait for the upgraded nodes")
-		err = u.await(ctx)
-	}
+	err = u.change(ctx)
 	if err != nil && ctx.Err() != nil { // the run was cancelled, or its time is over
 		u.release(ctx)
 	}
 	return err
+}
+
+// change runs the playbook, patches the operating systems, and waits for the nodes.
+func (u *upgrader) change(ctx context.Context) error {
+	if err := u.play(ctx); err != nil {
+		return u.failed(ctx, err)
+	}
+	patched, err := u.patch(ctx)
+	u.progress.set(checkFrom, "Wait for the "+u.verb()+" nodes")
+	if err != nil {
+		if late := u.settle(ctx, patched); late != nil {
+			fmt.Fprintf(u.ports.Log, "  %v; the next attempt continues\n", late)
+		}
+		return u.failed(ctx, err)
+	}
+	return u.await(ctx)
 }
 
 // meet connects to the machines of the batch and to the first control plane, where kubespray works by
@@ -248,29 +282,4 @@ func (u *upgrader) meet(ctx context.Context) error {
 	c.nodes, c.visits = c.nodes[:len(u.batch)], c.visits[:len(u.batch)] // these are the first ones of contacted()
 	u.c, u.w.access.Pins = c, c.pins
 	return c.record.set(ctx, contract.HostUsed, uids(u.batch)...)
-}
-
-// recap returns the result in one line: "worker-1, worker-2 upgraded to 1.35.4".
-func (u *upgrader) recap() string {
-	if len(u.batch) == 0 {
-		return "no node is left to upgrade"
-	}
-	return task.Cut(names(u.batch)+" upgraded to "+u.in.Request.KubernetesVersion, contract.MaxText)
-}
-
-// complete stores the record after a check of the whole cluster. If every node is at the level of the
-// request, the request is that of the cluster.
-func (u *upgrader) complete(ctx context.Context) error {
-	if err := storeComplete(ctx, u.ports.Installed, true); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(u.members.now.Nodes, func(n contract.Node) bool { return !u.upgraded(n.Name) }) {
-		return nil
-	}
-	return u.members.change(ctx, func(next *contract.Installed) {
-		next.Request = lasting(u.in.Request)
-		for i := range next.Nodes {
-			next.Nodes[i].Version, next.Nodes[i].Settings = "", ""
-		}
-	})
 }

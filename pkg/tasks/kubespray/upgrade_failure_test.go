@@ -14,6 +14,7 @@ import (
 
 // These upgrades end before anything is changed.
 func TestUpgradeThatIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		nodes  []string
 		change func(u *upgrading)
@@ -37,6 +38,7 @@ func TestUpgradeThatIsRefused(t *testing.T) {
 		}, contract.ReasonWrongMachine, "worker-1", "Nothing was changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			u := newUpgrading(t, false, 3, 2, tc.nodes...)
 			u.in.ProbeLimit, u.in.HealthLimit = time.Second, 2*time.Second
 			tc.change(u)
@@ -54,6 +56,7 @@ func TestUpgradeThatIsRefused(t *testing.T) {
 
 // A pod that may not leave blocks the upgrade. The nodes were not changed, and accept pods again.
 func TestUpgradeWhoseDrainIsBlocked(t *testing.T) {
+	t.Parallel()
 	u := newUpgrading(t, false, 1, 3, "worker-1", "worker-2")
 	u.in.Request.Upgrade.DrainSeconds, u.stuck["worker-2"] = 2, true
 	var b budget
@@ -103,8 +106,9 @@ func TestUpgradeOfANodeThatDies(t *testing.T) {
 // The playbook fails on one node of a batch. The node that works accepts pods again. The broken one
 // stays cordoned, until it was repaired and the next attempt has upgraded it.
 func TestUpgradeWhosePlaybookFails(t *testing.T) {
+	t.Parallel()
 	u := newUpgrading(t, false, 1, 3, "worker-1", "worker-2")
-	u.in.HealthLimit = 3 * time.Second
+	u.in.HealthLimit = 3 * time.Second // also on a loaded machine
 	u.playing = func(name string) bool {
 		if name != "worker-2" {
 			return true
@@ -147,6 +151,7 @@ func TestUpgradeWhosePlaybookFails(t *testing.T) {
 
 // A green recap does not mean that a node works. The nodes that work are recorded.
 func TestUpgradeWhoseNodeStaysBehind(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		change func(u *upgrading)
 		says   string
@@ -155,32 +160,36 @@ func TestUpgradeWhoseNodeStaysBehind(t *testing.T) {
 		"the kubelet has stopped":         {func(u *upgrading) { u.silent["worker-2"] = true }, "no heartbeat since the playbook ended"},
 		"the node is not Ready":           {func(u *upgrading) { u.nodes["worker-2"] = false }, "node worker-2 is not Ready"},
 	} {
-		u := newUpgrading(t, false, 1, 2, "worker-1", "worker-2")
-		u.in.HealthLimit = 3 * time.Second
-		inner := u.play
-		u.play = func(c processCommand, stdout, stderr io.Writer) int {
-			status := inner(c, stdout, stderr)
-			u.mu.Lock()
-			defer u.mu.Unlock()
-			tc.change(u)
-			return status
-		}
-		_, err := u.run()
-		f := task.FailureOf(err)
-		if f.Reason != contract.ReasonClusterUnhealthy || f.Host != "worker-2" || !strings.Contains(f.Message, tc.says) || !strings.Contains(f.Message, "worker-1 (v1.35.4) is upgraded") {
-			t.Errorf("%s: %+v\n%s", name, f, &u.log)
-		}
-		u.expectLevels("1.34.3", map[string]string{"worker-1": "1.35.4", "worker-2": ">1.35.4"})
-		if u.cordoned["worker-1"] {
-			t.Errorf("%s: worker-1 is cordoned", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := newUpgrading(t, false, 1, 2, "worker-1", "worker-2")
+			u.in.HealthLimit = 2 * time.Second
+			inner := u.play
+			u.play = func(c processCommand, stdout, stderr io.Writer) int {
+				status := inner(c, stdout, stderr)
+				u.mu.Lock()
+				defer u.mu.Unlock()
+				tc.change(u)
+				return status
+			}
+			_, err := u.run()
+			f := task.FailureOf(err)
+			if f.Reason != contract.ReasonClusterUnhealthy || f.Host != "worker-2" || !strings.Contains(f.Message, tc.says) || !strings.Contains(f.Message, "worker-1 (v1.35.4) is upgraded") {
+				t.Errorf("%+v\n%s", f, &u.log)
+			}
+			u.expectLevels("1.34.3", map[string]string{"worker-1": "1.35.4", "worker-2": ">1.35.4"})
+			if u.cordoned["worker-1"] {
+				t.Error("worker-1 is cordoned")
+			}
+		})
 	}
 }
 
 // The API server of a control plane node must have the new version too.
 func TestUpgradeWhoseServerStaysBehind(t *testing.T) {
+	t.Parallel()
 	u := newUpgrading(t, false, 3, 0, "master-2")
-	u.in.HealthLimit = 3 * time.Second
+	u.in.HealthLimit = 2 * time.Second
 	inner := u.play
 	u.play = func(c processCommand, stdout, stderr io.Writer) int {
 		status := inner(c, stdout, stderr)
@@ -210,8 +219,9 @@ func TestUpgradeAfterAnotherBatch(t *testing.T) {
 
 // After a failure in its check of the whole cluster, the nodes stay recorded as upgraded.
 func TestUpgradeThatBreaksTheCluster(t *testing.T) {
+	t.Parallel()
 	u := newUpgrading(t, false, 1, 2, "worker-1")
-	u.in.HealthLimit = 3 * time.Second
+	u.in.HealthLimit = 2 * time.Second
 	inner := u.play
 	u.play = func(c processCommand, stdout, stderr io.Writer) int {
 		u.mu.Lock()

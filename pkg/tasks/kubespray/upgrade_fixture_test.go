@@ -33,6 +33,10 @@ type upgrading struct {
 	// workloads are objects of the cluster, by their names as in workload.String.
 	workloads map[string]*workload
 	leaders   int // grows with each renewal of the controller manager's lease; negative: it stays
+	// rebooting counts, for each machine, how often it is asked for its boot before it has booted
+	// again. onReboot returns the exit status of the command to reboot.
+	rebooting map[int]int
+	onReboot  func(i int) int
 }
 
 // newUpgrading returns a cluster with control plane nodes, of which each is a member of etcd, and
@@ -125,6 +129,9 @@ func (u *upgrading) status(command string, stdout io.Writer) int {
 // saves really runs the script that saves etcd.
 func (u *upgrading) saves(i int, command string, stdout, stderr io.Writer) (int, bool) {
 	if !strings.Contains(command, snapshotFolder) {
+		if status, known := u.patches(i, command, stdout, stderr); known {
+			return status, true
+		}
 		return u.script(i, command, stdout, stderr)
 	}
 	if strings.Contains(command, " snapshot save ") {
@@ -257,35 +264,6 @@ func (u *upgrading) played(playbook string) bool {
 func (u *upgrading) remove(name string) {
 	if err := os.Remove(filepath.Join(u.dir, name)); err != nil {
 		u.t.Fatal(err)
-	}
-}
-
-// age gives the files of a folder the ages of their names.
-func (u *upgrading) age(folder string) {
-	files, err := os.ReadDir(filepath.Join(u.dir, folder))
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	for i, f := range files {
-		then := time.Now().Add(time.Duration(i-len(files)) * time.Hour)
-		if err := os.Chtimes(filepath.Join(u.dir, folder, f.Name()), then, then); err != nil {
-			u.t.Fatal(err)
-		}
-	}
-}
-
-// expectModes checks the mode of a folder, and that of its newest snapshot.
-func (u *upgrading) expectModes(folder string, dir, file os.FileMode) {
-	u.t.Helper()
-	at := filepath.Join(u.dir, folder)
-	files, err := os.ReadDir(at)
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	for path, want := range map[string]os.FileMode{at: dir, filepath.Join(at, files[len(files)-1].Name()): file} {
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
-			u.t.Errorf("%s: mode %v, %v, want %v", path, info.Mode(), err, want)
-		}
 	}
 }
 

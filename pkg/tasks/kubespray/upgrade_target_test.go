@@ -107,6 +107,7 @@ func TestUpgradeThatIsCancelled(t *testing.T) {
 
 // Variables that broke a kubelet are corrected by other ones. The node is not drained.
 func TestUpgradeOfANodeThatAnUpgradeBroke(t *testing.T) {
+	t.Parallel()
 	u := newUpgrading(t, false, 1, 2, "worker-1")
 	u.in.HealthLimit = 2 * time.Second
 	u.breaks("worker-1")

@@ -141,6 +141,7 @@ func TestUpgradeOfEtcd(t *testing.T) {
 // A run that is killed at any point is continued by the next one. It upgrades each node once at least,
 // leaves none cordoned, and touches no other one.
 func TestUpgradeThatIsKilled(t *testing.T) {
+	t.Parallel()
 	for at := 1; ; at++ {
 		u := newUpgrading(t, false, 1, 3, "worker-1", "worker-2")
 		u.in.ProbeLimit = time.Second
@@ -174,7 +175,7 @@ func TestUpgradeWithNothingLeft(t *testing.T) {
 	u := newUpgrading(t, false, 1, 1, "worker-1")
 	u.setLevels(map[string]string{"master-1": "1.35.4", "worker-1": "1.35.4"})
 	out, err := u.run()
-	if err != nil || out.Recap != "no node is left to upgrade" {
+	if err != nil || out.Recap != "no node is left to be upgraded" {
 		t.Fatalf("recap %q, %v\n%s", out.Recap, err, &u.log)
 	}
 	u.expectDid()

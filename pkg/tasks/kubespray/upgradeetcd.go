@@ -28,10 +28,10 @@ const firstSafe = "3.5.26"
 // secureEtcd refuses an unsafe version of etcd before a control plane node is upgraded. save saves the
 // content of etcd before the first control plane node gets the version and the variables of the request.
 // It is called after the drain, so that attempts whose drain is blocked leave no snapshots. For workers,
-// both do nothing.
+// or if no playbook runs, both do nothing.
 func (u *upgrader) secureEtcd(ctx context.Context) (save func(context.Context) error, err error) {
 	nothing := func(context.Context) error { return nil }
-	planes := node.ControlPlanes(u.batch)
+	planes := node.ControlPlanes(u.behind)
 	if len(planes) == 0 {
 		return nothing, nil
 	}
@@ -54,7 +54,7 @@ func (u *upgrader) secureEtcd(ctx context.Context) (save func(context.Context) e
 	if err := u.checkEtcd(ctx, running); err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(node.ControlPlanes(u.in.Nodes), func(n contract.Node) bool { return u.upgraded(n.Name) }) {
+	if slices.ContainsFunc(node.ControlPlanes(u.in.Nodes), func(n contract.Node) bool { return u.atLevel(n.Name) }) {
 		return nothing, nil
 	}
 	return func(ctx context.Context) error {

@@ -43,9 +43,11 @@ func (u *upgrader) gateBefore(ctx context.Context) error {
 // other variables than those of the request. The present ones may repair them, so the gate does not wait
 // for them. If the failed upgrade was to the same ones, a user must repair the node first.
 func (u *upgrader) repairable(ready map[string]bool) (dead []string) {
-	wanted := contract.Target{Version: u.in.Request.KubernetesVersion, Settings: u.in.Request.Settings()}
+	other := func(t *contract.Target) bool {
+		return t != nil && t.Version != "" && len(t.Variables) == 0 && (t.Version != u.in.Request.KubernetesVersion || t.Settings != u.in.Request.Settings())
+	}
 	for _, n := range u.members.now.Nodes {
-		if isReady, there := ready[n.Name]; there && !isReady && named(u.batch, n.Name) && n.Target != nil && *n.Target != wanted {
+		if isReady, there := ready[n.Name]; there && !isReady && named(u.batch, n.Name) && other(n.Target) {
 			dead = append(dead, n.Name)
 		}
 	}
@@ -59,18 +61,18 @@ func (u *upgrader) repairable(ready map[string]bool) (dead []string) {
 func (u *upgrader) closed(bad []trouble) error {
 	failed := &task.Error{Reason: contract.ReasonClusterUnhealthy, Step: "check the cluster before the upgrade"}
 	if len(bad) == 0 {
-		failed.Err = errors.New("the control plane does not answer, so no node was upgraded. Nothing was changed")
+		failed.Err = fmt.Errorf("the control plane does not answer, so no node was %s. Nothing was changed", u.verb())
 		return failed
 	}
 	i := slices.IndexFunc(bad, func(t trouble) bool { return named(u.batch, t.node) })
 	if i < 0 {
 		failed.Host = bad[0].node
-		failed.Err = fmt.Errorf("the cluster is not healthy, so no node was upgraded: %s. Nothing was changed. The next attempt continues", summary(bad))
+		failed.Err = fmt.Errorf("the cluster is not healthy, so no node was %s: %s. Nothing was changed. The next attempt continues", u.verb(), summary(bad))
 		return failed
 	}
 	failed.Host = bad[i].node
-	failed.Err = fmt.Errorf("node %s is to be upgraded, but it does not work: %s. Nothing was changed in this attempt. Repair the node, for example "+
-		"by journalctl -u kubelet on its host, then run: %s", bad[i].node, bad[i].what, u.retry())
+	failed.Err = fmt.Errorf("node %s is to be %s, but it does not work: %s. Nothing was changed in this attempt. Repair the node, for example "+
+		"by journalctl -u kubelet on its host, then run: %s", bad[i].node, u.verb(), bad[i].what, u.retry())
 	return failed
 }
 
@@ -81,19 +83,23 @@ func (u *upgrader) retry() string {
 // checkQuorum checks that etcd has a majority while the control plane node of the batch is upgraded.
 func (u *upgrader) checkQuorum(ctx context.Context) error {
 	for _, n := range node.ControlPlanes(u.batch) {
-		err := u.onEtcd(ctx, func(e etcdClient) error {
-			members, healthy, err := e.look()
-			if err != nil {
-				return err
-			}
-			return spare(members, healthy, []string{n.Address, n.Address6})
-		})
-		if err != nil {
+		if err := u.spares(ctx, n); err != nil {
 			return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: n.Name, Step: "check etcd",
-				Err: fmt.Errorf("control plane node %s cannot be upgraded: %w. Nothing was changed. The next attempt continues", n.Name, err)}
+				Err: fmt.Errorf("control plane node %s cannot be %s: %w. Nothing was changed. The next attempt continues", n.Name, u.verb(), err)}
 		}
 	}
 	return nil
+}
+
+// spares returns an error if etcd has no majority without the control plane node.
+func (u *upgrader) spares(ctx context.Context, n contract.Node) error {
+	return u.onEtcd(ctx, func(e etcdClient) error {
+		members, healthy, err := e.look()
+		if err != nil {
+			return err
+		}
+		return spare(members, healthy, []string{n.Address, n.Address6})
+	})
 }
 
 // spare returns an error if etcd has no majority while the member at the addresses does not answer.
@@ -130,18 +136,31 @@ func (u *upgrader) onEtcd(ctx context.Context, do func(etcdClient) error) error 
 	return (&cluster{w: u.w, ready: ready}).onEtcd(ctx, u.w.in.Nodes, do)
 }
 
-// await waits until the nodes of the batch work with the new version. Each of them is then recorded,
-// and accepts pods again.
+// await waits until the nodes of the batch work with the new version.
 func (u *upgrader) await(ctx context.Context) error {
+	err := u.settle(ctx, u.batch)
+	var late *task.Error
+	if errors.As(err, &late) && late.Reason == contract.ReasonClusterUnhealthy {
+		return u.failed(ctx, err)
+	}
+	return err
+}
+
+// settle waits until these nodes of the batch work with the new version. Each of them is then recorded,
+// and accepts pods again. If some do not work in time, it returns ReasonClusterUnhealthy.
+func (u *upgrader) settle(ctx context.Context, nodes []contract.Node) error {
+	if len(nodes) == 0 {
+		return nil
+	}
 	limited, cancel := context.WithTimeout(ctx, u.in.HealthLimit)
 	defer cancel()
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(u.in.pollInterval())
 	defer tick.Stop()
-	pending, why := slices.Clone(u.batch), map[string]string{}
+	pending, why := slices.Clone(nodes), map[string]string{}
 	var since map[string]string // the heartbeats at the first look: a node is Ready for some time after its kubelet has stopped
 	for {
 		done, now := u.look(limited, pending, &since)
-		if limited.Err() == nil {
+		if inTime(limited) {
 			why = now
 		}
 		if err := u.finish(ctx, done); err != nil {
@@ -158,8 +177,8 @@ func (u *upgrader) await(ctx context.Context) error {
 		if err := stopped(ctx, "the upgrade"); err != nil {
 			return err
 		}
-		return u.failed(ctx, &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: pending[0].Name, Step: "wait for the upgraded nodes",
-			Err: fmt.Errorf("the playbook succeeded, but %s does not work after %s: %s", pending[0].Name, u.in.HealthLimit, why[pending[0].Name])})
+		return &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: pending[0].Name, Step: "wait for the " + u.verb() + " nodes",
+			Err: fmt.Errorf("the %s succeeded, but %s does not work after %s: %s", u.last(), pending[0].Name, u.in.HealthLimit, why[pending[0].Name])}
 	}
 }
 
@@ -191,7 +210,7 @@ func (u *upgrader) look(ctx context.Context, pending []contract.Node, since *map
 		case about >= 0:
 			why[n.Name] = bad[about].what
 		case beats[n.Name] == (*since)[n.Name]:
-			why[n.Name] = "its kubelet has sent no heartbeat since the playbook ended"
+			why[n.Name] = "its kubelet has sent no heartbeat since the " + u.last() + " ended"
 		case kubelets[n.Name] != want:
 			why[n.Name] = fmt.Sprintf("its kubelet has version %s, not %s", printable(kubelets[n.Name]), want)
 		default:
@@ -225,15 +244,8 @@ func (u *upgrader) finish(ctx context.Context, done []string) error {
 	if len(done) == 0 {
 		return nil
 	}
-	fmt.Fprintf(u.ports.Log, "  upgraded to %s: %s\n", u.in.Request.KubernetesVersion, strings.Join(done, ", "))
-	err := u.members.change(ctx, func(next *contract.Installed) {
-		for i := range next.Nodes {
-			if slices.Contains(done, next.Nodes[i].Name) {
-				next.Nodes[i].Version, next.Nodes[i].Settings, next.Nodes[i].Target = u.in.Request.KubernetesVersion, u.in.Request.Settings(), nil
-			}
-		}
-	})
-	if err != nil {
+	fmt.Fprintf(u.ports.Log, "  %s: %s\n", u.done(), strings.Join(done, ", "))
+	if err := u.mark(ctx, done); err != nil {
 		return err
 	}
 	return uncordon(ctx, u.w, u.members, intersect(u.members.now.Draining, done), u.ports)
@@ -261,7 +273,7 @@ func (u *upgrader) gateAfter(ctx context.Context) error {
 	if len(bad) > 0 {
 		failed.Host, what = bad[0].node, summary(bad)
 	}
-	failed.Err = fmt.Errorf("%s: the upgrade to %s is done, but the cluster is not healthy after %s: %s. No other node was changed",
-		strings.Join(u.in.Request.Upgrade.Nodes, ", "), u.in.Request.KubernetesVersion, u.in.HealthLimit, what)
+	failed.Err = fmt.Errorf("%s: the %s is done, but the cluster is not healthy after %s: %s. No other node was changed",
+		strings.Join(u.in.Request.Upgrade.Nodes, ", "), u.work(), u.in.HealthLimit, what)
 	return failed
 }

@@ -23,21 +23,20 @@ func (u *upgrader) limited() Input {
 	return in
 }
 
-// play marks the nodes of the batch as half changed, and runs the playbook on them.
+// play runs the playbook on the nodes of the batch that need it. It marks them as half changed first.
 func (u *upgrader) play(ctx context.Context) error {
+	if len(u.behind) == 0 {
+		return nil
+	}
 	in := u.limited()
+	in.limit = namesOf(u.behind)
 	counted := count(in)
 	files, err := prepare(in, u.c.pins)
 	if err != nil {
 		return task.Because(contract.ReasonInternal, err)
 	}
-	err = u.members.change(ctx, func(next *contract.Installed) {
-		target := &contract.Target{Version: in.Request.KubernetesVersion, Settings: in.Request.Settings()}
-		for i := range next.Nodes {
-			if named(u.batch, next.Nodes[i].Name) {
-				next.Nodes[i].Target = target
-			}
-		}
+	err = u.begin(ctx, u.behind, func(t *contract.Target) {
+		t.Version, t.Settings, t.Variables = in.Request.KubernetesVersion, in.Request.Settings(), nil
 	})
 	if err != nil {
 		return err

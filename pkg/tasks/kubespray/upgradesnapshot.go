@@ -3,7 +3,6 @@ package kubespray
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -59,7 +58,7 @@ func (u *upgrader) saveEtcd(ctx context.Context, via etcdClient, running []endpo
 	folder := snapshotFolder
 	if via.inPod { // the pod sees no folder of the machine but that of the data
 		var err error
-		if folder, err = u.dataDir(); err != nil {
+		if folder, err = u.in.etcdDataDir(); err != nil {
 			return err
 		}
 	}
@@ -120,17 +119,3 @@ func (u *upgrader) saved(ctx context.Context) bool {
 // findSnapshot prints the oldest snapshot before a change. The arguments are the folder and the hop.
 const findSnapshot = `set -eu; ls -1tr %[1]s 2>/dev/null | grep "^%[2]s-[0-9TZ]*[.]db\$" | head -n 1 | while read -r f; do echo "%[1]s/$f"; done
 `
-
-// dataDir returns the folder of etcd's data on the control plane nodes.
-func (u *upgrader) dataDir() (string, error) {
-	var vars struct {
-		Dir *string `json:"etcd_data_dir"`
-	}
-	if err := json.Unmarshal(u.in.GroupVars, &vars); err != nil || vars.Dir == nil {
-		return "/var/lib/etcd", nil
-	}
-	if !dataDirPattern.MatchString(*vars.Dir) {
-		return "", task.Because(contract.ReasonInvalidRequest, fmt.Errorf("variable etcd_data_dir is %q, which is not the path of a folder without special characters", *vars.Dir))
-	}
-	return *vars.Dir, nil
-}

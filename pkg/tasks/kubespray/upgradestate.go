@@ -57,7 +57,7 @@ func (u *upgrader) failed(ctx context.Context, err error) error {
 		known = &task.Error{Reason: contract.ReasonInternal, Err: err}
 	}
 	failed := *known
-	failed.Err = fmt.Errorf("the upgrade to %s is not complete: %s. No other node was changed. %w", u.in.Request.KubernetesVersion, strings.Join(states, "; "), known.Err)
+	failed.Err = fmt.Errorf("the %s is not complete: %s. No other node was changed. %w", u.work(), strings.Join(states, "; "), known.Err)
 	return &failed
 }
 
@@ -99,9 +99,9 @@ func (u *upgrader) examine(ctx context.Context) (states, working []string) {
 		}
 		switch {
 		case u.upgraded(n.Name):
-			states = append(states, n.Name+version+" is upgraded")
+			states = append(states, n.Name+version+" is "+u.verb())
 		case slices.Contains(working, n.Name):
-			states = append(states, n.Name+version+" works, but is not upgraded")
+			states = append(states, n.Name+version+" works, but is not "+u.verb())
 		default:
 			states = append(states, fmt.Sprintf("%s%s does not work and stays cordoned: repair it, then run: %s", n.Name, version, u.retry()))
 		}
@@ -112,7 +112,7 @@ func (u *upgrader) examine(ctx context.Context) (states, working []string) {
 // awaitWorking returns the nodes of the batch that are Ready and have sent a heartbeat since the first
 // look. It waits for all of them until the context ends. It returns false if no API server answers.
 func (u *upgrader) awaitWorking(ctx context.Context) (working []string, known bool) {
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(u.in.pollInterval())
 	defer tick.Stop()
 	for first := map[string]string(nil); ; {
 		ready, err := u.w.registered(ctx)

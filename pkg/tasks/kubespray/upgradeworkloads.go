@@ -27,10 +27,13 @@ const maxNoted = 500
 // that broke a workload may be interrupted, and the next one must not take it for broken before. The
 // next run may also be that of another batch, if all nodes of this one are upgraded.
 type noted struct {
-	// Nodes are the nodes of the batch. Version and Settings are the level that they get.
+	// Nodes are the nodes of the batch. Version, Settings and Patch are the level that they get. Work
+	// is the same for a message.
 	Nodes    []string `json:"nodes"`
 	Version  string   `json:"version"`
 	Settings string   `json:"settings"`
+	Patch    string   `json:"patch,omitempty"`
+	Work     string   `json:"work"`
 	// Names are the first ones of the workloads, and More is the number of the others.
 	Names []string `json:"names"`
 	More  int      `json:"more,omitempty"`
@@ -55,7 +58,7 @@ func (u *upgrader) readNoted(ctx context.Context) error {
 // not complete. It does nothing in a further attempt for the same batch: there, a workload may wait
 // for a node that is cordoned.
 func (u *upgrader) endBatch(ctx context.Context) error {
-	same := u.noted.Version == u.in.Request.KubernetesVersion && u.noted.Settings == u.in.Request.Settings()
+	same := u.noted.Version == u.in.Request.KubernetesVersion && u.noted.Settings == u.in.Request.Settings() && u.noted.Patch == u.in.Request.Upgrade.Patch
 	if len(u.batch) == 0 || same && len(without(namesOf(u.batch), u.noted.Nodes)) == 0 {
 		return nil
 	}
@@ -84,7 +87,7 @@ func (u *upgrader) note(ctx context.Context) error {
 		fmt.Fprintf(u.ports.Log, "  not available before the upgrade, so not waited for: %s\n", listStates(lacking, 10))
 	}
 	u.noted = noted{Nodes: with(u.noted.Nodes, namesOf(u.batch)), Version: u.in.Request.KubernetesVersion, Settings: u.in.Request.Settings(),
-		Names: with(u.noted.Names, names)}
+		Patch: u.in.Request.Upgrade.Patch, Work: u.work(), Names: with(u.noted.Names, names)}
 	if len(u.noted.Names) == 0 {
 		return nil
 	}
@@ -120,9 +123,9 @@ func (u *upgrader) awaitAvailable(ctx context.Context) error {
 	var lacking []workload
 	var unknown error // why the state is not known
 	last := ""
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	for pause := u.in.firstPause(); ; pause = min(2*pause, longestPause) {
 		now, err := u.lacking(limited, &since)
-		if limited.Err() == nil {
+		if inTime(limited) {
 			lacking, unknown = now, err
 			if err == nil && len(now) == 0 {
 				fmt.Fprintf(u.ports.Log, "  %s available\n", some(len(u.noted.Names), "workload"))
@@ -174,7 +177,7 @@ func (u *upgrader) lacking(ctx context.Context, since **string) ([]workload, err
 // unavailable is the error of a batch after which workloads are not available.
 func (u *upgrader) unavailable(lacking []workload, unknown error) error {
 	failed := &task.Error{Reason: contract.ReasonClusterUnhealthy, Step: "check the workloads after the upgrade"}
-	done := fmt.Sprintf("the upgrade of %s to %s is done", strings.Join(u.noted.Nodes, ", "), u.noted.Version)
+	done := fmt.Sprintf("the %s of %s is done", u.noted.Work, strings.Join(u.noted.Nodes, ", "))
 	if len(lacking) == 0 {
 		failed.Err = fmt.Errorf("%s, but it is not known whether the workloads are available: %w. No other node was changed. The next attempt checks them", done, unknown)
 		return failed

@@ -1,124 +1,19 @@
 package kubespray
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// runs adds a workload "Deployment shop/web" or "APIService name".
-func (u *upgrading) runs(what string, available, wanted int) {
-	w := workload{available: available, wanted: wanted}
-	w.kind, w.name, _ = strings.Cut(what, " ")
-	if namespace, name, both := strings.Cut(w.name, "/"); both {
-		w.namespace, w.name = namespace, name
-	}
-	u.workloads[what] = &w
-}
-
-// object returns the workload as the API server has it.
-func (w workload) object() map[string]any {
-	o := map[string]any{"kind": w.kind, "metadata": map[string]any{"name": w.name, "namespace": w.namespace}}
-	switch w.kind {
-	case "DaemonSet":
-		o["status"] = map[string]any{"desiredNumberScheduled": w.wanted, "numberAvailable": w.available}
-	case "APIService":
-		o["metadata"] = map[string]any{"name": w.name}
-		o["spec"] = map[string]any{"service": map[string]any{"name": "metrics-server"}}
-		o["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Other", "status": "True"},
-			map[string]any{"type": "Available", "status": map[bool]string{true: "True", false: "False"}[w.works()]}}}
-	default:
-		o["spec"] = map[string]any{"replicas": w.wanted}
-		if w.available > 0 { // the API server leaves out a zero
-			o["status"] = map[string]any{"availableReplicas": w.available}
-		}
-	}
-	return o
-}
-
-// printWorkloads prints the workloads of the requested kinds as kubectl does.
-func (u *upgrading) printWorkloads(command string, stdout io.Writer) int {
-	_, rest, _ := strings.Cut(command, " get ")
-	what, rest, _ := strings.Cut(rest, " ")
-	_, template, _ := strings.Cut(rest, "jsonpath='")
-	var items []any
-	for _, w := range u.workloads {
-		if slices.Contains(strings.Split(what, ","), resources[w.kind]) {
-			items = append(items, w.object())
-		}
-	}
-	if strings.Contains(what, "replicasets") {
-		items = append(items, map[string]any{"kind": "ReplicaSet", "metadata": map[string]any{"name": "web-1", "namespace": "shop",
-			"ownerReferences": []any{map[string]any{"kind": "Deployment"}}}, "spec": map[string]any{"replicas": 3}, "status": map[string]any{"availableReplicas": 3}})
-	}
-	if strings.Contains(what, "apiservices") {
-		items = append(items, map[string]any{"kind": "APIService", "metadata": map[string]any{"name": "v1."}, "spec": map[string]any{},
-			"status": map[string]any{"conditions": []any{map[string]any{"type": "Available", "status": "True"}}}})
-	}
-	p := jsonpath.New("out").AllowMissingKeys(true)
-	if err := p.Parse(strings.TrimSuffix(template, "'")); err != nil {
-		u.t.Error(err)
-		return 1
-	}
-	var out bytes.Buffer
-	if err := p.Execute(&out, map[string]any{"items": items}); err != nil {
-		u.t.Error(err)
-		return 1
-	}
-	if _, err := stdout.Write(out.Bytes()); err != nil {
-		return 1 // the task has not waited for the answer
-	}
-	return 0
-}
-
-// after calls change when the playbook has ended.
-func (u *upgrading) after(change func()) {
-	inner := u.play
-	u.play = func(c processCommand, stdout, stderr io.Writer) int {
-		status := inner(c, stdout, stderr)
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		change()
-		return status
-	}
-}
-
-// stored returns the stored list.
-func (u *upgrading) stored() (n noted) {
-	u.t.Helper()
-	if err := json.Unmarshal([]byte(u.installed.data[contract.KeyAvailable]), &n); err != nil {
-		u.t.Fatal(err)
-	}
-	return n
-}
-
-func (u *upgrading) expectNoted(want ...string) {
-	u.t.Helper()
-	if diff := cmp.Diff(want, u.stored().Names); diff != "" {
-		u.t.Errorf("noted (-want +got):\n%s", diff)
-	}
-}
-
-func (u *upgrading) expectNothingNoted() {
-	u.t.Helper()
-	if text := u.installed.data[contract.KeyAvailable]; text != "" {
-		u.t.Errorf("the list is still stored: %s", text)
-	}
-}
-
 // A workload of each kind that was available before the upgrade must be available after it.
 func TestUpgradeThatBreaksAWorkload(t *testing.T) {
+	t.Parallel()
 	for what, says := range map[string]string{
 		"Deployment shop/web":                "Deployment shop/web (1/2). No other node was changed. To see why, run on the cluster: kubectl -n shop describe deployment web. ",
 		"StatefulSet shop/db":                "kubectl -n shop describe statefulset db. ",
@@ -128,6 +23,7 @@ func TestUpgradeThatBreaksAWorkload(t *testing.T) {
 		"Deployment kube-system/dns.with.1s": "kubectl -n kube-system describe deployment dns.with.1s. ",
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			u := newUpgrading(t, false, 1, 2, "worker-1")
 			u.in.HealthLimit = 2 * time.Second
 			u.runs("Deployment other/fine", 1, 1)
@@ -135,7 +31,7 @@ func TestUpgradeThatBreaksAWorkload(t *testing.T) {
 			u.after(func() { u.workloads[what].available = 1 })
 			_, err := u.run()
 			f := task.FailureOf(err)
-			if f.Reason != contract.ReasonClusterUnhealthy || !strings.Contains(f.Message, says) || !strings.Contains(f.Message, "the upgrade of worker-1 to 1.35.4 is done") ||
+			if f.Reason != contract.ReasonClusterUnhealthy || !strings.Contains(f.Message, says) || !strings.Contains(f.Message, "the upgrade to 1.35.4 of worker-1 is done") ||
 				!strings.Contains(f.Message, "kubectl bpa retry edge-1 -n site") || strings.Contains(f.Message, "fine") {
 				t.Fatalf("%+v\n%s", f, &u.log)
 			}
@@ -205,6 +101,7 @@ func TestUpgradeWaitsForWorkloads(t *testing.T) {
 
 // The status of workloads is old while no controller manager leads.
 func TestUpgradeWithoutControllerManager(t *testing.T) {
+	t.Parallel()
 	u := newUpgrading(t, false, 1, 2, "worker-1")
 	u.in.HealthLimit = 2 * time.Second
 	u.runs("Deployment shop/web", 2, 2)
@@ -217,6 +114,7 @@ func TestUpgradeWithoutControllerManager(t *testing.T) {
 
 // A workload that an interrupted attempt broke was available before the upgrade.
 func TestUpgradeRemembersWhatWasAvailable(t *testing.T) {
+	t.Parallel()
 	u := newUpgrading(t, false, 1, 2, "worker-1")
 	u.in.HealthLimit, u.in.Request.Upgrade.DrainSeconds = 2*time.Second, 1
 	u.runs("Deployment shop/web", 2, 2)
@@ -236,6 +134,7 @@ func TestUpgradeRemembersWhatWasAvailable(t *testing.T) {
 
 // After a batch that broke a workload, no other batch and no other version begins.
 func TestUpgradeAfterABatchThatBrokeAWorkload(t *testing.T) {
+	t.Parallel()
 	for name, next := range map[string]func(u *upgrading){
 		"another batch": func(u *upgrading) { u.in.Request.Upgrade.Nodes = []string{"worker-2"} },
 		"another version": func(u *upgrading) {
@@ -243,6 +142,7 @@ func TestUpgradeAfterABatchThatBrokeAWorkload(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			u := newUpgrading(t, false, 1, 2, "worker-1")
 			u.in.HealthLimit = 2 * time.Second
 			u.runs("Deployment shop/web", 2, 2)
@@ -254,7 +154,7 @@ func TestUpgradeAfterABatchThatBrokeAWorkload(t *testing.T) {
 			u.render()
 			u.did = nil
 			_, err := u.run()
-			if f := task.FailureOf(err); f.Reason != contract.ReasonClusterUnhealthy || !strings.Contains(f.Message, "the upgrade of worker-1 to 1.35.4 is done, but these") ||
+			if f := task.FailureOf(err); f.Reason != contract.ReasonClusterUnhealthy || !strings.Contains(f.Message, "the upgrade to 1.35.4 of worker-1 is done, but these") ||
 				!strings.Contains(f.Message, " not changed, because an earlier batch is not complete") {
 				t.Errorf("%+v\n%s", f, &u.log)
 			}
@@ -272,8 +172,9 @@ func TestUpgradeAfterABatchThatBrokeAWorkload(t *testing.T) {
 
 // The stored list is bounded. The attempt itself waits for everything.
 func TestUpgradeWithManyWorkloads(t *testing.T) {
+	t.Parallel()
 	u := newUpgrading(t, false, 1, 2, "worker-1")
-	u.in.HealthLimit = 3 * time.Second
+	u.in.HealthLimit = 2 * time.Second
 	for i := range maxNoted + 20 {
 		u.runs(fmt.Sprintf("Deployment shop/web-%04d", i), 1, 1)
 		u.runs(fmt.Sprintf("Deployment shop/broken-%04d", i), 0, 1)

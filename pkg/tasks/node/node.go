@@ -3,12 +3,11 @@ package node
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
-	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
-	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // KeyFile is the name of the private key in the data of a Secret of type kubernetes.io/ssh-auth.
@@ -18,6 +17,8 @@ const KeyFile = "ssh-privatekey"
 type Connection interface {
 	ssh.Dialer
 	Output(ctx context.Context, command string, limit int) ([]byte, error)
+	// Send is like Output, and the command reads in from its standard input.
+	Send(ctx context.Context, command string, in io.Reader, limit int) ([]byte, error)
 	HostKey() ssh.HostKey
 	Close() error
 }
@@ -54,46 +55,6 @@ func ControlPlanes(nodes []contract.Node) []contract.Node {
 	return slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool {
 		return !slices.Contains(n.Roles, contract.RoleControlPlane)
 	})
-}
-
-// Access opens connections to nodes whose host keys are already pinned.
-type Access struct {
-	Dial    Dial
-	Request contract.Request
-	Key     ssh.Key
-	Pins    ssh.Pins
-	Limit   time.Duration // for one connection
-}
-
-// ErrNeverSeen reports that a node has no pinned host key. Without a pinned key, a task cannot
-// verify that the machine at the node's address is the right one.
-var ErrNeverSeen = errors.New("no SSH host key is pinned for it: the task kubespray, which pins host keys, has not run on it")
-
-// FirstControlPlane connects to the first control plane that answers. It tries the control planes
-// in their order in the slice nodes. If none answers, it returns the error of the first one. The
-// error has a failure reason.
-func (a Access) FirstControlPlane(ctx context.Context, nodes []contract.Node) (Connection, contract.Node, error) {
-	failed := error(task.Because(contract.ReasonInvalidRequest, errors.New("no node is a control plane")))
-	for i, node := range ControlPlanes(nodes) {
-		conn, err := a.open(ctx, node)
-		if err == nil {
-			return conn, node, nil
-		}
-		if i == 0 {
-			failed = &task.Error{Reason: Reason(err), Host: node.Name, Step: "connect by SSH", Err: err}
-		}
-	}
-	return nil, contract.Node{}, failed
-}
-
-func (a Access) open(ctx context.Context, node contract.Node) (Connection, error) {
-	pinned := a.Pins.Of(node.HostUID)
-	if pinned == nil {
-		return nil, ErrNeverSeen
-	}
-	ctx, cancel := context.WithTimeout(ctx, a.Limit)
-	defer cancel()
-	return a.Dial(ctx, Target(a.Request, node), a.Key, pinned)
 }
 
 // Reason returns the failure reason of an SSH error. Errors of an unknown kind are

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,31 @@ func TestFirstControlPlane(t *testing.T) {
 			}
 			if f := task.FailureOf(err); f.Reason != tc.reason || f.Host != tc.want {
 				t.Errorf("failure %+v, want %s of %q", f, tc.reason, tc.want)
+			}
+		})
+	}
+}
+
+func TestNewAccess(t *testing.T) {
+	_, file := sshtest.NewKey(t)
+	hostKey, _ := sshtest.NewKey(t)
+	pins := ssh.Pins{{UID: "u1", Host: "h1", At: "10.0.0.1:22", Key: hostKey.PublicKey()}}
+	request := contract.Request{Provisioning: "edge-1", SSHUser: "root"}
+	access, err := NewAccess(DialSSH, request, file, pins.String(), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if access.Dial == nil || access.Key == nil || access.Request.SSHUser != "root" || access.Limit != time.Second || access.Pins.Of("u1") == nil || access.Pins.Of("u2") != nil {
+		t.Errorf("access %+v", access)
+	}
+	for name, tc := range map[string]struct{ key, knownHosts, says string }{
+		"a key that is none":        {"nonsense", pins.String(), KeyFile},
+		"host keys that are broken": {string(file), "10.0.0.1 ssh-ed25519 nonsense u1 h1\n", "ConfigMap " + contract.KnownHostsName("edge-1")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := NewAccess(DialSSH, request, []byte(tc.key), tc.knownHosts, time.Second)
+			if f := task.FailureOf(err); err == nil || f.Reason != contract.ReasonInvalidRequest || !strings.Contains(f.Message, tc.says) {
+				t.Errorf("failure %+v", f)
 			}
 		})
 	}

@@ -50,10 +50,15 @@ var kubesprayEntry []byte
 // the list, and the files in it for which the playbooks have no checksum. It connects to no host. For
 // an upgrade, the list has the artifacts of all versions on the way: otherwise the cluster could stop
 // between two versions. The files without a checksum are those of the first version, because the run
-// upgrades nodes only to this one.
+// upgrades nodes only to this one. A run that only patches operating systems needs none of them: the
+// packages that it finds are those that are newer than the installed ones.
 func List(ctx context.Context, in ListInput, ports ListPorts) (artifacts.List, []Pin, error) {
 	if in.Request.DepotURL == "" {
 		fmt.Fprintln(ports.Log, "No depot is set: nodes fetch images, files and packages from the Internet.")
+		return artifacts.List{}, nil, nil
+	}
+	if in.Request.OnlyPatches() {
+		fmt.Fprintln(ports.Log, "The run only patches operating systems, so it needs no images and no files. apt-get finds the packages in the depot.")
 		return artifacts.List{}, nil, nil
 	}
 	list, pins, err := listOne(ctx, in, ports)

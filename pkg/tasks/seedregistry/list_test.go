@@ -275,3 +275,23 @@ func TestListOfAnUpgrade(t *testing.T) {
 		t.Errorf("the message does not name version and artifact: %s", text)
 	}
 }
+
+// A run that only patches operating systems needs no image and no file, so the playbooks are not asked.
+func TestListOfAPatch(t *testing.T) {
+	in := ListInput{Request: request(), ScratchDir: t.TempDir()}
+	in.Request.Members = []contract.Node{{Name: "worker-1"}, {Name: "worker-2", Version: "1.33.5"}}
+	in.Request.Upgrade = &contract.Upgrade{Nodes: []string{"worker-1"}, From: in.Request.KubernetesVersion, Path: []string{in.Request.KubernetesVersion}, Patch: "monday"}
+	calls := 0
+	ports := ListPorts{Log: io.Discard, Playbook: func(context.Context, process.Command, io.Writer, io.Writer) (int, error) {
+		calls++
+		return 1, nil
+	}}
+	list, pins, err := List(t.Context(), in, ports)
+	if err != nil || len(list.Images)+len(list.Files)+len(pins)+calls != 0 {
+		t.Errorf("list %+v, pins %v, %d playbooks: %v", list, pins, calls, err)
+	}
+	in.PlaybooksDir, in.Request.Upgrade.Nodes = checkout(t, false), []string{"worker-1", "worker-2"} // which gets another version
+	if _, _, err := List(t.Context(), in, ports); err == nil || calls == 0 {
+		t.Errorf("%d playbooks: %v", calls, err)
+	}
+}

@@ -34,6 +34,8 @@ type Input struct {
 	// Connected allows the step to fetch missing artifacts from upstream. If it is false, the step
 	// connects only to the depot.
 	Connected bool
+	// Request is the request whose plugins are checked. Their images and files must be in the depot too.
+	Request contract.Request
 	// Platforms are the platforms of a multi-platform image that are fetched. Empty: all.
 	Platforms []v1.Platform
 }
@@ -68,10 +70,14 @@ type Ports struct {
 }
 
 // Run makes sure that the depot has all artifacts of the list. A second run with the same input
-// transfers nothing. If the depot does not answer, the error has the reason ReasonDepotUnavailable.
+// transfers nothing. A plugin that cannot be installed is an error, even without a depot, except in the
+// repair of a complete cluster (see repairs). If the depot does not answer, the error has the reason ReasonDepotUnavailable.
 // If artifacts are missing, it has the reason ReasonArtifactsMissing.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	if in.Depot == "" {
+		if _, err := withPlugins(ctx, in, ports, nil); err != nil {
+			return Output{}, err
+		}
 		fmt.Fprintln(ports.Log, "No depot is set: there is nothing to copy.")
 		return Output{Summary: "no depot"}, nil
 	}
@@ -80,6 +86,9 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 		return Output{}, task.Because(contract.ReasonDepotUnavailable, err)
 	}
 	defer depot.Close()
+	if in.List, err = withPlugins(ctx, in, ports, depot); err != nil {
+		return Output{}, err
+	}
 	out, err := ensure(ctx, in, ports, depot)
 	if err != nil {
 		return Output{}, err
@@ -139,7 +148,11 @@ func logPackages(log io.Writer, missing artifacts.Missing) {
 }
 
 func there(missing artifacts.Missing, ports Ports, start time.Time) Output {
-	o := Output{Summary: summary(missing, fmt.Sprintf("all %d artifacts are in the depot", missing.Of-len(missing.Own)))}
+	text := fmt.Sprintf("all %d artifacts are in the depot", missing.Of-len(missing.Own))
+	if missing.Of == 0 { // such as a run that only patches operating systems
+		text = "the run needs no artifacts"
+	}
+	o := Output{Summary: summary(missing, text)}
 	fmt.Fprintf(ports.Log, "%s (checked by digest, which took %s)\n", o.Summary, ports.Now().Sub(start).Round(time.Millisecond))
 	return o
 }

@@ -230,7 +230,7 @@ func TestPackages(t *testing.T) {
 		},
 		{
 			name: "no packages in this depot", list: []artifacts.Package{jq}, log: "no OS packages for debian-12 (folder /files/apt/debian-12)",
-			summary: "all 0 artifacts are in the depot; it has no OS packages for debian-12, so nodes use their own sources",
+			summary: "the run needs no artifacts; it has no OS packages for debian-12, so nodes use their own sources",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -42,10 +43,20 @@ func (b *Builder) makeFiles(ctx context.Context) error {
 	return b.writeVars(ctx, append(files, more...))
 }
 
+// cniPlugins are the CNI plugins of a node. Upstream's archive has more. The first four are for the
+// pod network, the others for networks that users define for multus.
+var cniPlugins = []string{
+	"ipam/host-local", "main/bridge", "main/loopback", "meta/portmap",
+	"ipam/static", "main/host-device", "main/macvlan", "main/vlan", "meta/tuning",
+}
+
 func (b *Builder) nodeFiles(ctx context.Context) ([]file, error) {
 	const plugins = "github.com/containernetworking/plugins"
-	err := b.goBuild(ctx, "test/lab/modules/network", "-X "+plugins+"/pkg/utils/buildversion.BuildVersion=v"+cniVersion, b.cache("cni"),
-		plugins+"/plugins/ipam/host-local", plugins+"/plugins/main/bridge", plugins+"/plugins/main/loopback", plugins+"/plugins/meta/portmap")
+	var packages, names []string
+	for _, p := range cniPlugins {
+		packages, names = append(packages, plugins+"/plugins/"+p), append(names, path.Base(p))
+	}
+	err := b.goBuild(ctx, "test/lab/modules/network", "-X "+plugins+"/pkg/utils/buildversion.BuildVersion=v"+cniVersion, b.cache("cni"), packages...)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +80,7 @@ func (b *Builder) nodeFiles(ctx context.Context) ([]file, error) {
 		{
 			path:     fmt.Sprintf("github.com/containernetworking/plugins/releases/download/v%[1]s/cni-plugins-linux-amd64-v%[1]s.tgz", cniVersion),
 			variable: "cni_binary_checksum",
-			entries:  b.programs("./", b.cache("cni"), "host-local", "bridge", "loopback", "portmap"),
+			entries:  b.programs("./", b.cache("cni"), names...),
 		},
 	}, nil
 }

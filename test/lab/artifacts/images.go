@@ -78,24 +78,24 @@ func (b *Builder) kubeLayer() (string, error) {
 	return b.packedLayer("kube", stamp.Key(stamp.FileKey(b.bin("kube")), fmt.Sprint(components)), entries...)
 }
 
-// etcdctlLayer contains etcdctl, which the upstream image of etcd contains too. It is the only way to
-// change the members of an etcd that kubeadm runs.
+// etcdctlLayer contains etcdctl and etcdutl, which the upstream image of etcd contains too. They are the
+// only way to change the members of an etcd that kubeadm runs, and to restore a snapshot for it.
 func (b *Builder) etcdctlLayer(ctx context.Context) (string, error) {
 	dir, err := b.etcdctl(ctx)
 	if err != nil {
 		return "", err
 	}
-	key := stamp.Key(stamp.FileKey(filepath.Join(dir, "etcdctl")))
-	return b.packedLayer("etcdctl", key, b.programs("usr/local/bin/", dir, "etcdctl")...)
+	key := stamp.Key(stamp.FileKey(filepath.Join(dir, "etcdctl")), stamp.FileKey(filepath.Join(dir, "etcdutl")))
+	return b.packedLayer("etcdctl", key, b.programs("usr/local/bin/", dir, "etcdctl", "etcdutl")...)
 }
 
-// etcdctl builds etcdctl and returns its folder. The folder has no other program, so that an image
-// and a download can share the build.
+// etcdctl builds etcdctl and etcdutl and returns their folder. The folder has no other program, so that an
+// image and a download can share the build.
 func (b *Builder) etcdctl(ctx context.Context) (string, error) {
 	b.etcdctlMu.Lock()
 	defer b.etcdctlMu.Unlock()
 	dir := b.cache("etcdctl")
-	return dir, b.goBuild(ctx, "test/lab/modules/etcd", "", dir, "go.etcd.io/etcd/etcdctl/v3")
+	return dir, b.goBuild(ctx, "test/lab/modules/etcd", "", dir, "go.etcd.io/etcd/etcdctl/v3", "go.etcd.io/etcd/etcdutl/v3")
 }
 
 // proxyLayers returns the layers with the programs that kube-proxy calls.

@@ -20,7 +20,7 @@ func Make(ctx context.Context, s *Builder) error {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	for _, part := range []func(context.Context) error{s.makeNodeImage, s.makeAnsibleImages, s.makeClusterImages, s.makeFiles, s.makeDebs} {
+	for _, part := range []func(context.Context) error{s.makeNodeImage, s.makeAnsibleImages, s.makeClusterImages, s.makePluginImages, s.makeFiles, s.makeDebs} {
 		g.Go(func() error { return part(ctx) })
 	}
 	if err := g.Wait(); err != nil {

@@ -25,6 +25,7 @@ type Fleet struct {
 	Namespace  string
 	Image      string    // image of a machine
 	Nameserver string    // nameserver in the resolv.conf of machines
+	Reboots    bool      // machines can reboot, with another boot ID; otherwise systemctl reboot ends the container
 	Log        io.Writer // receives one line per machine created
 
 	readMAC func(ctx context.Context, ip string, signer ssh.Signer) (string, error) // nil means by SSH
@@ -92,7 +93,7 @@ func (f *Fleet) Reset(ctx context.Context, names ...string) error {
 
 func (f *Fleet) makeMachine(ctx context.Context, s Shape, signer ssh.Signer) error {
 	start := time.Now()
-	pod := makePod(f.Namespace, s.Name, f.Image, f.Nameserver)
+	pod := makePod(f, s.Name)
 	if err := f.create(ctx, pod); err != nil {
 		return err
 	}

@@ -40,17 +40,21 @@ func keyConfigName(namespace string) string { return keyConfig + "-" + namespace
 // makePod returns the pod of a machine. The folders to which the machine writes most data are on an
 // emptyDir and not in the container's file system. The latter is an overlay file system, on which
 // containerd in the machine could not create overlay file systems for its own containers.
-func makePod(namespace, host, image, nameserver string) *corev1.Pod {
+func makePod(f *Fleet, host string) *corev1.Pod {
 	yes, no := true, false
 	grace := int64(2)
+	env := []corev1.EnvVar{{Name: "container", Value: "oci"}} // systemd reads it to detect a container
+	if f.Reboots {
+		env = append(env, corev1.EnvVar{Name: "LAB_REBOOTS", Value: "yes"}) // node-init reads it
+	}
 	disk := func(path string) corev1.VolumeMount {
 		return corev1.VolumeMount{Name: "disk", MountPath: "/var/" + path, SubPath: path}
 	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: PodNamespace,
-			Name:      podName(namespace, host),
-			Labels:    map[string]string{labelHost: host, labelNamespace: namespace},
+			Name:      podName(f.Namespace, host),
+			Labels:    map[string]string{labelHost: host, labelNamespace: f.Namespace},
 		},
 		Spec: corev1.PodSpec{
 			Hostname:                      host,
@@ -58,11 +62,11 @@ func makePod(namespace, host, image, nameserver string) *corev1.Pod {
 			EnableServiceLinks:            &no,
 			TerminationGracePeriodSeconds: &grace,
 			DNSPolicy:                     corev1.DNSNone,
-			DNSConfig:                     &corev1.PodDNSConfig{Nameservers: []string{nameserver}},
+			DNSConfig:                     &corev1.PodDNSConfig{Nameservers: []string{f.Nameserver}},
 			Containers: []corev1.Container{{
 				Name:            "machine",
-				Image:           image,
-				Env:             []corev1.EnvVar{{Name: "container", Value: "oci"}}, // systemd reads it to detect a container
+				Image:           f.Image,
+				Env:             env,
 				TTY:             true,
 				SecurityContext: &corev1.SecurityContext{Privileged: &yes},
 				ReadinessProbe: &corev1.Probe{
@@ -80,7 +84,7 @@ func makePod(namespace, host, image, nameserver string) *corev1.Pod {
 				{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 				{Name: "disk", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 				{Name: "key", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-					LocalObjectReference: corev1.LocalObjectReference{Name: keyConfigName(namespace)},
+					LocalObjectReference: corev1.LocalObjectReference{Name: keyConfigName(f.Namespace)},
 				}}},
 			},
 		},

@@ -1,8 +1,6 @@
 package v1alpha1
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"knative.dev/pkg/apis"
@@ -11,8 +9,9 @@ import (
 
 const (
 	// ConditionReady is True while the cluster runs as the spec requests and its kubeconfig exists.
-	// Otherwise it repeats one of the next five conditions: the first that is False, or else the
-	// first that is Unknown. ClusterHealthy with the reason NotChecked does not count.
+	// Otherwise it repeats one of the next six conditions: the first that is False, or else the
+	// first that is Unknown. ClusterHealthy with the reason NotChecked and PluginsInstalled with the
+	// reason PluginsNotConfirmed do not count.
 	ConditionReady = apis.ConditionReady
 
 	// ConditionHostsClaimed is True while this Provisioning holds a host for every node that it
@@ -38,20 +37,24 @@ const (
 	// ConditionClusterHealthy is True while the API server of the installed cluster answers and all
 	// nodes are Ready. It is False (reason NodesNotReady) if nodes are not; the message names them. It
 	// is Unknown (reason APIUnavailable) if the API server does not answer, because nobody knows the
-	// state of the nodes then. It is Unknown with the reason NotChecked if nothing looks at the
-	// cluster, or before the first looks: Ready then means what the last run said.
+	// state of the nodes then, with the reason AccessDenied if the API server refuses BPA's user, and with
+	// ChecksStopped if the last look has shown a problem and nothing looks any more. It is Unknown with the reason NotChecked if nothing
+	// looks at the cluster, or before the first looks: Ready then means what the last run said.
 	ConditionClusterHealthy apis.ConditionType = "ClusterHealthy"
+
+	// ConditionPluginsInstalled is True if each requested plugin is installed or skipped, and none is left
+	// that is not requested any more; the message counts both. It is also True if the spec requests no
+	// plugins. It is False if a plugin has failed or cannot be installed; the message names the plugins
+	// and the next action. It is False with the reason PluginsNotConfirmed if an earlier version of BPA
+	// ignored the plugins: then nothing is installed before a user requests it, and Ready does not
+	// depend on it. It is Unknown before and during the installation of plugins.
+	ConditionPluginsInstalled apis.ConditionType = "PluginsInstalled"
 
 	// ConditionCertificatesValid is True while the certificate of the cluster's API server is valid for
 	// at least 30 days. It is False (severity Warning) if it expires sooner or has expired; the message
 	// has the time and how to renew it. It is Unknown before the certificate was seen. Ready does not
 	// depend on it.
 	ConditionCertificatesValid apis.ConditionType = "CertificatesValid"
-
-	// ConditionPluginsInstalled is True if the spec requests no plugins. It is False (severity
-	// Info) if the spec requests plugins, because this version does not install them yet. It is
-	// never Unknown. Ready does not depend on it.
-	ConditionPluginsInstalled apis.ConditionType = "PluginsInstalled"
 
 	// ConditionHostsHealthy is True while neither Metal3 nor a user reports a problem with the
 	// hosts of this cluster. These are the hosts that this Provisioning holds and the hosts of its
@@ -86,18 +89,19 @@ const (
 	ReasonNoPlugins = "NoPlugins"
 	// ReasonNoProblems means that no problem is reported for any host.
 	ReasonNoProblems = "NoProblems"
-	// ReasonPluginsNotSupported means that this version does not install plugins.
+	// ReasonPluginsNotSupported is what earlier versions of BPA wrote, which ignored plugins.
 	ReasonPluginsNotSupported = "PluginsNotSupported"
+	// ReasonPluginsNotConfirmed means that an earlier version of BPA ignored the requested plugins.
+	ReasonPluginsNotConfirmed = "PluginsNotConfirmed"
 )
 
 // readyNeeds are the conditions that Ready summarizes, in the order in which they normally become
 // True.
-var readyNeeds = []apis.ConditionType{ConditionHostsClaimed, ConditionArtifactsAvailable, ConditionClusterInstalled, ConditionKubeconfigReady, ConditionClusterHealthy}
+var readyNeeds = []apis.ConditionType{ConditionHostsClaimed, ConditionArtifactsAvailable, ConditionClusterInstalled, ConditionKubeconfigReady, ConditionClusterHealthy, ConditionPluginsInstalled}
 
 // severities are the severities of the conditions that Ready does not summarize. The other
 // conditions have severity error.
 var severities = map[apis.ConditionType]apis.ConditionSeverity{
-	ConditionPluginsInstalled:  apis.ConditionSeverityInfo,
 	ConditionHostsHealthy:      apis.ConditionSeverityWarning,
 	ConditionCertificatesValid: apis.ConditionSeverityWarning,
 	ConditionStalled:           apis.ConditionSeverityInfo,
@@ -124,7 +128,8 @@ func (s *ProvisioningStatus) IsReady() bool { return provisioningConditions.Mana
 // most on the health of the cluster, which no host and no key of the site changes.
 func (s *ProvisioningStatus) NeedsNothing() bool {
 	for _, t := range readyNeeds {
-		if t != ConditionClusterHealthy && !s.GetCondition(t).IsTrue() {
+		c := s.GetCondition(t)
+		if t != ConditionClusterHealthy && !c.IsTrue() && !(t == ConditionPluginsInstalled && doesNotCount(c)) {
 			return false
 		}
 	}
@@ -139,15 +144,14 @@ func (s *ProvisioningStatus) InitializeConditions() {
 		case s.GetCondition(t) != nil:
 		case t == ConditionClusterHealthy: // of an older build: the cluster can be Ready
 			s.mark(t, corev1.ConditionUnknown, ReasonNotChecked, "")
+		case t == ConditionPluginsInstalled:
+			s.mark(t, corev1.ConditionTrue, ReasonNoPlugins, "spec.KUDPlugins is empty")
 		default:
 			s.mark(t, corev1.ConditionUnknown, ReasonWaiting, "")
 		}
 	}
 	if s.GetCondition(ConditionCertificatesValid) == nil {
 		s.MarkCertificatesValid(corev1.ConditionUnknown, ReasonWaiting, "")
-	}
-	if s.GetCondition(ConditionPluginsInstalled) == nil {
-		s.MarkPlugins(nil)
 	}
 	if s.GetCondition(ConditionHostsHealthy) == nil {
 		s.MarkHostsHealthy(corev1.ConditionUnknown, ReasonWaiting, "")
@@ -190,14 +194,9 @@ func (s *ProvisioningStatus) MarkHostsHealthy(status corev1.ConditionStatus, rea
 	s.set(ConditionHostsHealthy, status, reason, message)
 }
 
-// MarkPlugins sets PluginsInstalled from the plugins that the spec requests. Ready does not change.
-func (s *ProvisioningStatus) MarkPlugins(plugins []string) {
-	if len(plugins) == 0 {
-		s.set(ConditionPluginsInstalled, corev1.ConditionTrue, ReasonNoPlugins, "spec.KUDPlugins is empty")
-		return
-	}
-	s.set(ConditionPluginsInstalled, corev1.ConditionFalse, ReasonPluginsNotSupported,
-		"this version of BPA does not install KUD plugins yet; not installed: "+strings.Join(plugins, ", "))
+// MarkPluginsInstalled sets PluginsInstalled, and updates Ready.
+func (s *ProvisioningStatus) MarkPluginsInstalled(status corev1.ConditionStatus, reason, message string) {
+	s.mark(ConditionPluginsInstalled, status, reason, message)
 }
 
 // MarkStalled sets Stalled to True. An empty reason removes the condition. Ready does not change.
@@ -222,7 +221,7 @@ func (s *ProvisioningStatus) summarize() {
 	for _, bad := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown} {
 		for _, t := range readyNeeds {
 			c := s.GetCondition(t)
-			if t == ConditionClusterHealthy && (c == nil || c.Reason == ReasonNotChecked) {
+			if t == ConditionClusterHealthy && (c == nil || c.Reason == ReasonNotChecked) || t == ConditionPluginsInstalled && doesNotCount(c) {
 				continue
 			}
 			if c == nil {
@@ -235,6 +234,12 @@ func (s *ProvisioningStatus) summarize() {
 		}
 	}
 	s.set(ConditionReady, corev1.ConditionTrue, "", "")
+}
+
+// doesNotCount reports whether Ready does not depend on this PluginsInstalled: earlier versions of BPA ignored
+// the plugins, and an upgrade of BPA must not make a cluster not Ready.
+func doesNotCount(c *apis.Condition) bool {
+	return c == nil || c.Reason == ReasonPluginsNotConfirmed || c.Reason == ReasonPluginsNotSupported
 }
 
 // set writes one condition. If the condition already has these values, its transition time does not

@@ -54,6 +54,9 @@ func TestReadyFollowsTheFirstUnhappyCondition(t *testing.T) {
 	hosts := func(st corev1.ConditionStatus, reason, message string) mark {
 		return func(s *ProvisioningStatus) { s.MarkHostsClaimed(st, reason, message) }
 	}
+	plugins := func(st corev1.ConditionStatus, reason, message string) mark {
+		return func(s *ProvisioningStatus) { s.MarkPluginsInstalled(st, reason, message) }
+	}
 	artifacts := func(st corev1.ConditionStatus, reason, message string) mark {
 		return func(s *ProvisioningStatus) { s.MarkArtifactsAvailable(st, reason, message) }
 	}
@@ -86,8 +89,10 @@ func TestReadyFollowsTheFirstUnhappyCondition(t *testing.T) {
 		{"earlier failure outweighs later", []mark{kubeconfig("False", "Expired", "old"), hosts("False", "HostsNotAvailable", "none")}, "False HostsNotAvailable none"},
 		{"all well", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), artifacts("True", "", ""), hosts("True", "", "")}, "True  "},
 		{"well, then not", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), artifacts("True", "", ""), hosts("True", "", ""), kubeconfig("False", "Expired", "gone")}, "False Expired gone"},
-		{"plugins do not matter", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), artifacts("True", "", ""), hosts("True", "", ""),
-			func(s *ProvisioningStatus) { s.MarkPlugins([]string{"multus"}) }}, "True  "},
+		{"a failed plugin matters", append(slices.Clone(installed), plugins("False", "PluginFailed", "qat")), "False PluginFailed qat"},
+		{"plugins are installed", append(slices.Clone(installed), plugins("Unknown", "Running", "multus")), "Unknown Running multus"},
+		{"plugins of an earlier version do not matter", append(slices.Clone(installed), plugins("False", ReasonPluginsNotConfirmed, "multus")), "True  "},
+		{"nor before the first look of this version", append(slices.Clone(installed), plugins("False", ReasonPluginsNotSupported, "multus")), "True  "},
 		{"nor does a host in trouble", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), artifacts("True", "", ""), hosts("True", "", ""),
 			func(s *ProvisioningStatus) { s.MarkHostsHealthy("False", "HostProblems", "worker-1: no power") }}, "True  "},
 	} {
@@ -119,25 +124,12 @@ func TestMarkingTheSameAgainChangesNothing(t *testing.T) {
 		s.InitializeConditions()
 		s.MarkHostsClaimed(corev1.ConditionTrue, "Claimed", "3 hosts")
 		s.MarkClusterInstalled(corev1.ConditionUnknown, "Running", "64% kubespray")
-		s.MarkPlugins([]string{"multus", "nfd"})
+		s.MarkPluginsInstalled(corev1.ConditionTrue, "Installed", "2 installed")
 	}
 	again()
 	before := s.DeepCopy()
 	again()
 	if diff := cmp.Diff(before, &s); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestPluginsAreNotSilentlyLeftOut(t *testing.T) {
-	var s ProvisioningStatus
-	s.InitializeConditions()
-	s.MarkPlugins([]string{"multus", "nfd"})
-	want := &apis.Condition{Type: ConditionPluginsInstalled, Status: corev1.ConditionFalse, Severity: apis.ConditionSeverityInfo,
-		Reason: ReasonPluginsNotSupported, Message: "this version of BPA does not install KUD plugins yet; not installed: multus, nfd"}
-	got := s.GetCondition(ConditionPluginsInstalled)
-	want.LastTransitionTime = got.LastTransitionTime
-	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -63,8 +63,16 @@ type ProvisioningSpec struct {
 	// +kubebuilder:validation:MaxItems=100
 	NodeSets []NodeSet `json:"nodeSets,omitempty"`
 	// KUDPlugins are the names of the Kubernetes Deployment (KUD) plugins to install after the
-	// cluster.
+	// cluster. `kubectl bpa plugins` lists them. The plugins that they need are installed too. A plugin
+	// of the site, which the depot has as plugins/NAME, is named here and has a version in
+	// spec.plugins. If a name is removed, the plugin is removed from the cluster.
+	// +kubebuilder:validation:MaxItems=64
 	KUDPlugins []string `json:"KUDPlugins,omitempty"`
+	// Plugins are the versions and the parameters of plugins in KUDPlugins, by name. A plugin without
+	// an entry has the version that is shipped with BPA, and the defaults of its parameters. All
+	// parameters together have at most 64 KiB.
+	// +kubebuilder:validation:MaxProperties=64
+	Plugins map[string]PluginSpec `json:"plugins,omitempty"`
 	// PodSubnet is the range of pod addresses of the new cluster, as a CIDR. Default
 	// 10.233.64.0/18.
 	// +kubebuilder:validation:Pattern=`^$|^[0-9.]+/[0-9]{1,2}$`

@@ -31,14 +31,38 @@ func (p *Provisioning) Validate(ctx context.Context) *apis.FieldError {
 		old = old.DeepCopy()
 		old.SetDefaults(ctx)
 	}
+	asked := p.validateRestore(old)
 	if old != nil && equality.Semantic.DeepEqual(old.Spec, p.Spec) && equality.Semantic.DeepEqual(old.Labels, p.Labels) {
-		return nil
+		return asked
 	}
 	errs := p.validate()
 	if old != nil {
 		errs = ratchet(errs, old, p)
 	}
-	return errs.Also(p.validateEdit(old).ViaField("spec"))
+	return errs.Also(asked, p.validateEdit(old).ViaField("spec"))
+}
+
+// AnnotationRestore requests a restore of the cluster from a Backup: see contract.AnnotationRestore.
+const AnnotationRestore = "bpa.akraino.org/restore"
+
+// validateRestore checks a new request for a restore. Whether the Backup exists, only the controller can
+// say: it may be created later.
+func (p *Provisioning) validateRestore(old *Provisioning) *apis.FieldError {
+	value, asked := p.Annotations[AnnotationRestore]
+	if old != nil {
+		before, had := old.Annotations[AnnotationRestore]
+		asked = asked && !(had && before == value)
+	}
+	if !asked {
+		return nil
+	}
+	words := strings.Fields(value)
+	if len(words) > 0 && len(validation.IsDNS1123Subdomain(words[0])) == 0 {
+		return nil
+	}
+	return problem("metadata.annotations["+AnnotationRestore+"]",
+		fmt.Sprintf("use `kubectl bpa restore %s --from BACKUP`, or begin the value with the name of a Backup", p.Name),
+		"%q does not begin with the name of a Backup", value)
 }
 
 func (p *Provisioning) validate() *apis.FieldError {
@@ -77,7 +101,7 @@ func (s *ProvisioningSpec) validate() (errs *apis.FieldError) {
 		s.Upgrade.validate().ViaField("upgrade"),
 		s.Backup.validate().ViaField("backup"),
 		s.validateReplacing(),
-		validatePlugins(s.KUDPlugins),
+		s.validatePlugins(),
 	)
 }
 

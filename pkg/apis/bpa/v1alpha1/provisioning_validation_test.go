@@ -131,8 +131,6 @@ func TestWarnings(t *testing.T) {
 	for _, r := range []rule{
 		{"odd", manyMasters(3), ""},
 		{"even", manyMasters(2), "2 masters tolerate no more failures than 1, because etcd needs a majority of them: add one or remove one: spec.masters"},
-		{"plugins", "masters: [{m: {cpu: 1}}]\nKUDPlugins: [multus]",
-			"this version of BPA does not install plugins; see the condition PluginsInstalled: spec.KUDPlugins"},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			errs, got := findings(context.Background(), provisioning(t, r.spec))

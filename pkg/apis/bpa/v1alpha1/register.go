@@ -32,6 +32,7 @@ type Kind struct {
 var Kinds = []Kind{
 	{"Provisioning", &Provisioning{}, &ProvisioningList{}},
 	{"Backup", &Backup{}, &BackupList{}},
+	{"Software", &Software{}, &SoftwareList{}},
 }
 
 // Resource returns the name of a resource together with the API group. The generated listers call

@@ -3,8 +3,11 @@ package v1alpha1
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,6 +31,64 @@ func TestBackupSample(t *testing.T) {
 
 const backupSample = "backup.yaml"
 
+// softwareSamples are the samples of the kind Software, with what must be read from them. Two of them are
+// ICN's own.
+var softwareSamples = map[string]string{
+	"icn-software.yaml":      `cluster-xyz [expect htop {"jq":{"version":"1.5+dfsg-1ubuntu0.1"}} maven] [curl python tmux jq]`,
+	"icn-software-test.yaml": `cluster-abc [nautilus htop {"jq":{"version":"1.5+dfsg-1ubuntu0.1"}} maven] [curl htop tmux jq]`,
+	"software-driver.yaml":   `edge-1 [] [{"qat-driver":{"disruption":"Reboot"}} {"sriov-driver":{"version":"1.0","disruption":"Drain"}} lldpd]`,
+}
+
+// A Software in config/samples can be applied unchanged, and does not change when it is parsed and written
+// again.
+func TestSoftwareSamples(t *testing.T) {
+	files, err := filepath.Glob("../../../../config/samples/*software*.yaml")
+	if err != nil || len(files) != len(softwareSamples) {
+		t.Fatalf("found the samples %q (%v), want %d", files, err, len(softwareSamples))
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &Software{}
+			if err := yaml.UnmarshalStrict(raw, s); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Validate(context.Background()); err != nil || s.GetObjectKind().GroupVersionKind() != s.GetGroupVersionKind() {
+				t.Errorf("%s is refused: %v", s.GetObjectKind().GroupVersionKind(), err)
+			}
+			got := fmt.Sprint(s.ClusterName(), " ", entryTexts(t, s.Spec.MasterSoftware), " ", entryTexts(t, s.Spec.WorkerSoftware))
+			if want := softwareSamples[filepath.Base(file)]; got != want {
+				t.Errorf("read as %s, want %s", got, want)
+			}
+			if raw, err = yaml.Marshal(s); err != nil {
+				t.Fatal(err)
+			}
+			again := &Software{}
+			if err := yaml.UnmarshalStrict(raw, again); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(s, again); diff != "" {
+				t.Errorf("written and read again (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// entryTexts returns the entries in JSON, without the quotes of the short notation.
+func entryTexts(t *testing.T, entries []SoftwareEntry) (texts []string) {
+	for _, e := range entries {
+		raw, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, strings.Trim(string(raw), `"`))
+	}
+	return texts
+}
+
 // Every other file in config/samples is a Provisioning that a user can apply unchanged, and that does not
 // change when it is parsed and written again.
 func TestSamples(t *testing.T) {
@@ -36,7 +97,7 @@ func TestSamples(t *testing.T) {
 		t.Fatalf("found %d samples (%v): have they moved?", len(files), err)
 	}
 	for _, file := range files {
-		if filepath.Base(file) == backupSample {
+		if filepath.Base(file) == backupSample || softwareSamples[filepath.Base(file)] != "" {
 			continue
 		}
 		t.Run(filepath.Base(file), func(t *testing.T) {

@@ -91,6 +91,22 @@ type KubespraySpec struct {
 	Release string `json:"release,omitempty"`
 }
 
+// PluginSpec is the version and the parameters of one plugin.
+type PluginSpec struct {
+	// Version of a plugin that is shipped with BPA is the shipped one. It can be left out; with it, a
+	// BPA that ships another version reports this instead of installing it. For a plugin of the site, it
+	// is required, and is the tag of the artifact plugins/NAME in the depot.
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^$|^[a-zA-Z0-9_][a-zA-Z0-9._-]*$`
+	Version string `json:"version,omitempty"`
+	// Parameters are the plugin's parameters, with any JSON values that its schema permits.
+	// `kubectl bpa plugins show NAME` lists them.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	Parameters map[string]apiextensionsv1.JSON `json:"parameters,omitempty"`
+}
+
 // SSHSpec describes how BPA logs in to the hosts.
 type SSHSpec struct {
 	// User is the login user: root, or a user that can sudo without a password. Default root.

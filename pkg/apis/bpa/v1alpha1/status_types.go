@@ -16,6 +16,11 @@ type ProvisioningStatus struct {
 	Progress *ProgressStatus `json:"progress,omitempty"`
 	// Nodes are the hosts that this Provisioning holds, in the order of the spec.
 	Nodes []NodeStatus `json:"nodes,omitempty"`
+	// Plugins are the plugins that the spec requests, those that they need, and those that are being
+	// removed, in the order in which they are installed.
+	// +listType=map
+	// +listMapKey=name
+	Plugins []PluginStatus `json:"plugins,omitempty"`
 	// APIEndpoint is the address of the new cluster's API server, such as https://10.60.0.11:6443.
 	APIEndpoint string `json:"apiEndpoint,omitempty"`
 	// APICertificateExpires is when the certificate of the new cluster's API server expires, as seen at
@@ -31,13 +36,37 @@ type ProvisioningStatus struct {
 	// the retry annotation has a new value. A host that did not answer by SSH leaves the list when the
 	// cluster is complete.
 	PassedOver []PassedOverHost `json:"passedOver,omitempty"`
-	// Upgrade is set while the nodes do not all have the requested Kubernetes version, kubespray release
-	// and variables: the upgrade is under way, has failed or waits.
+	// Patched is the value of the annotation bpa.akraino.org/patch with which the operating systems of all
+	// nodes were last patched, such as a time. A node that joins later counts as patched. It is empty if
+	// the cluster was never patched.
+	Patched string `json:"patched,omitempty"`
+	// Upgrade is set while the nodes do not all have the requested Kubernetes version, kubespray release,
+	// variables and patch: the upgrade is under way, has failed or waits.
 	Upgrade *UpgradeStatus `json:"upgrade,omitempty"`
+	// Restore describes the restore from a Backup that is requested or under way, or the last one.
+	Restore *RestoreStatus `json:"restore,omitempty"`
 	// Queue is set while the next run waits because the site limits the number of runs at a time
 	// (max-runs in ConfigMap config-bpa). Nothing else is missing for the run.
 	Queue *QueueStatus `json:"queue,omitempty"`
 	// Failure is set if the last attempt failed and no newer attempt has started.
+	Failure *FailureStatus `json:"failure,omitempty"`
+	// Software describes the runs for the Softwares of the cluster. It is absent if there are none. Ready
+	// does not depend on it.
+	Software *SoftwareRunStatus `json:"software,omitempty"`
+}
+
+// SoftwareRunStatus describes the runs that install the packages of Softwares on the nodes of a cluster.
+type SoftwareRunStatus struct {
+	// Next is what the next run does, such as "install curl on worker-1". It is absent if nothing is to be
+	// done.
+	Next string `json:"next,omitempty"`
+	// Waiting is why this run does not start yet, and what a user can do about it.
+	Waiting string `json:"waiting,omitempty"`
+	// Run is the name of the newest run, and Attempt its attempt at the same packages.
+	Run     string `json:"run,omitempty"`
+	Attempt int32  `json:"attempt,omitempty"`
+	// Failure is set if that run failed. A package that could not be installed fails no run: the status of
+	// the Software shows it.
 	Failure *FailureStatus `json:"failure,omitempty"`
 }
 
@@ -66,7 +95,11 @@ type UpgradeStatus struct {
 	Hop string `json:"hop,omitempty"`
 	// Newest is the newest Kubernetes version of a node. The spec cannot go back to an older one.
 	Newest string `json:"newest"`
-	// Done is the number of nodes that have Hop with the requested variables, of Total nodes.
+	// Patch is the requested patch of the operating systems. It is empty if all nodes have it.
+	Patch string `json:"patch,omitempty"`
+	// OnlyPatch means that nothing but the patch is requested.
+	OnlyPatch bool `json:"onlyPatch,omitempty"`
+	// Done is the number of nodes that have Hop with the requested variables and patch, of Total nodes.
 	Done  int32 `json:"done"`
 	Total int32 `json:"total"`
 	// Message lists the nodes by their versions, and says why the upgrade has stopped and how it goes
@@ -76,6 +109,44 @@ type UpgradeStatus struct {
 	// of BPA did not apply this edit. No node is upgraded to it before a user confirms it with the retry
 	// annotation.
 	Unconfirmed string `json:"unconfirmed,omitempty"`
+}
+
+// RestoreState is the state of a restore.
+type RestoreState string
+
+const (
+	// RestoreRefused means that the restore does not start; the message says why, and what to do.
+	RestoreRefused RestoreState = "Refused"
+	// RestoreWaiting means that the restore was accepted and its run has not started yet.
+	RestoreWaiting RestoreState = "Waiting"
+	// RestoreRunning means that a run restores the cluster.
+	RestoreRunning RestoreState = "Running"
+	// RestoreFailed means that the last run failed before it changed a control plane.
+	RestoreFailed RestoreState = "Failed"
+	// RestoreIncomplete means that a run has begun to change control planes and did not complete the
+	// restore. The cluster cannot be used, and is not backed up, before a restore is complete.
+	RestoreIncomplete RestoreState = "Incomplete"
+	// RestoreComplete means that the cluster has the content of the Backup.
+	RestoreComplete RestoreState = "Complete"
+)
+
+// RestoreStatus describes a restore of the cluster from a Backup.
+type RestoreStatus struct {
+	// Backup is the name of the Backup.
+	Backup string `json:"backup,omitempty"`
+	// BackupTime is when the Backup was begun. What was written to the cluster after it is lost.
+	BackupTime *metav1.Time `json:"backupTime,omitempty"`
+	// State is Refused, Waiting, Running, Failed, Incomplete or Complete.
+	State RestoreState `json:"state"`
+	// Message says why the restore does not go on.
+	Message string `json:"message,omitempty"`
+	// Requested is the value of the annotation bpa.akraino.org/restore that requested the restore.
+	Requested string `json:"requested,omitempty"`
+}
+
+// IsRestoring reports whether the cluster is being restored, or a restore was begun and is not complete.
+func (s *ProvisioningStatus) IsRestoring() bool {
+	return s.Restore != nil && (s.Restore.State == RestoreRunning || s.Restore.State == RestoreIncomplete)
 }
 
 // QueueStatus is the place of a Provisioning among those that wait for a free run.
@@ -160,6 +231,53 @@ type NodeStatus struct {
 	// Problem is a problem that Metal3 or a user reports for the host. It is empty if there is
 	// none.
 	Problem string `json:"problem,omitempty"`
+}
+
+// PluginState is the state of a plugin in the cluster.
+type PluginState string
+
+const (
+	// PluginPending means that the plugin is requested, and that no run has begun to install it.
+	PluginPending PluginState = "Pending"
+	// PluginUnconfirmed means that an earlier version of BPA has ignored this plugin. It is not installed
+	// before a user confirms it with the retry annotation.
+	PluginUnconfirmed PluginState = "Unconfirmed"
+	// PluginInstalling means that a run installs the plugin.
+	PluginInstalling PluginState = "Installing"
+	// PluginInstalled means that all objects of the plugin are ready, and that its test has not failed.
+	PluginInstalled PluginState = "Installed"
+	// PluginSkipped means that nothing of the plugin is in the cluster, for the reason in the message.
+	PluginSkipped PluginState = "Skipped"
+	// PluginFailed means that the plugin is not, or not completely, installed.
+	PluginFailed PluginState = "Failed"
+	// PluginRemoving means that the plugin is not requested any more and is still in the cluster.
+	PluginRemoving PluginState = "Removing"
+)
+
+// PluginStatus describes one plugin of the cluster.
+type PluginStatus struct {
+	// Name is the name of the plugin.
+	Name string `json:"name"`
+	// Version is the version of the plugin in the cluster, or else the requested one.
+	Version string `json:"version,omitempty"`
+	// State is the state of the plugin.
+	State PluginState `json:"state"`
+	// Message explains the state, such as why the plugin is skipped or has failed.
+	Message string `json:"message,omitempty"`
+	// NeededBy are the requested plugins that need this one, if the spec does not list it itself.
+	NeededBy []string `json:"neededBy,omitempty"`
+	// Test is the result of the plugin's test. It is absent before the test.
+	Test *PluginTestStatus `json:"test,omitempty"`
+	// LastTransitionTime is when the state changed.
+	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
+}
+
+// PluginTestStatus is the result of a plugin's test.
+type PluginTestStatus struct {
+	// State is passed, failed, skipped (the test did not run) or none (the plugin has no test).
+	State string `json:"state"`
+	// Message is the end of the test's output, or the reason why the test did not run.
+	Message string `json:"message,omitempty"`
 }
 
 // KubeconfigStatus describes where the new cluster's kubeconfig is stored.

@@ -47,6 +47,7 @@ func (p *Provisioning) validateEdit(old *Provisioning) *apis.FieldError {
 	e.checkControlPlane()
 	e.checkNames()
 	e.checkUpgrade()
+	e.checkPlugins()
 	errs := e.warnings
 	for _, r := range e.refused {
 		switch {

@@ -33,6 +33,8 @@ func TestEditsOfAnInstalledCluster(t *testing.T) {
 		want, warn          string // parts of the error and of the warning; none: applied
 	}{
 		{"nothing", cluster, cluster, nil, "", ""},
+		{"a plugin that drains nodes", cluster, cluster + "KUDPlugins: [multus, cpu-manager]", nil, "", "plugin cpu-manager drains each node of the cluster"},
+		{"a plugin that drains nodes stays", cluster + "KUDPlugins: [cpu-manager]", cluster + "KUDPlugins: [cpu-manager, multus]", nil, "", ""},
 		{"a worker more", cluster, strings.Replace(cluster, "{v:", "{x: {cpu: 1}}, {v:", 1), nil, "", ""},
 		{"a worker less", cluster, strings.Replace(cluster, ", {v: {cpu: 1}}", "", 1), nil, "", ""},
 		{"other requirements", cluster, strings.Replace(cluster, "{v: {cpu: 1}}", "{v: {cpu: 8}}", 1), nil, "", ""},

@@ -181,23 +181,3 @@ func (s *ProvisioningSpec) validateReplacing() (errs *apis.FieldError) {
 	}
 	return errs
 }
-
-// validatePlugins checks only the form of the names: which plugins exist is not known here.
-func validatePlugins(plugins []string) (errs *apis.FieldError) {
-	seen := map[string]bool{}
-	for i, name := range plugins {
-		var err *apis.FieldError
-		switch {
-		case len(name) > validation.DNS1123LabelMaxLength || !pluginPattern.MatchString(name):
-			err = problem(apis.CurrentField, "use lower case letters, digits and dashes, and begin with a letter", "%q is not a plugin name", name)
-		case seen[name]:
-			err = problem(apis.CurrentField, "list each plugin once", "plugin %q is listed twice", name)
-		}
-		seen[name] = true
-		errs = errs.Also(err.ViaFieldIndex("KUDPlugins", i))
-	}
-	if len(plugins) > 0 {
-		errs = errs.Also(warning("KUDPlugins", "this version of BPA does not install plugins; see the condition PluginsInstalled"))
-	}
-	return errs
-}

@@ -57,6 +57,8 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Bpa().V1alpha1().Backups().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("provisionings"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Bpa().V1alpha1().Provisionings().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("softwares"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Bpa().V1alpha1().Softwares().Informer()}, nil
 
 	}
 

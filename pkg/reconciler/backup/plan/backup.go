@@ -38,6 +38,8 @@ type Seen struct {
 	// Leaving reports that the Provisioning is being deleted, and Installed that its cluster was
 	// installed.
 	Leaving, Installed bool
+	// Restoring reports that the cluster is being restored, or that a restore is not complete.
+	Restoring bool
 	// Done reports that the Backup has succeeded or failed, and Started that its run was created.
 	Done, Started bool
 	// Settings describes errors in the site's settings, and Depot why the depot cannot be used; empty:
@@ -93,7 +95,7 @@ type Step struct {
 // machines. A snapshot beside any other operation is consistent.
 var exclusive = []string{
 	contract.OperationInstall, contract.OperationAddControlPlane, contract.OperationRemoveControlPlane,
-	contract.OperationUpgradeControlPlane, contract.OperationReset,
+	contract.OperationUpgradeControlPlane, contract.OperationRestore, contract.OperationReset,
 }
 
 // Next returns the next step of a Backup that is not done.
@@ -115,6 +117,8 @@ func Next(s Seen) Step {
 		return wait("%s", s.Depot)
 	case slices.Contains(exclusive, s.Operation):
 		return wait("waiting until run %s has ended: no backup starts during the operation %s", s.ClusterRun, s.Operation)
+	case s.Restoring:
+		return wait("waiting until the restore of the cluster is complete: see `kubectl bpa status -n %s %s`", s.Namespace, s.Provisioning)
 	case s.Before != "":
 		return wait("waiting until Backup %s has ended", s.Before)
 	case s.Turn != nil:

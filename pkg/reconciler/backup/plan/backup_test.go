@@ -52,6 +52,8 @@ func TestNext(t *testing.T) {
 		{"another backup", installed(func(s *Seen) { s.Before = "a" }), Stay, "Unknown", ReasonWaiting, "Backup a"},
 		{"the site's limit is reached", installed(func(s *Seen) { s.Turn = &Turn{Running: 4, Limit: 4, Ahead: 11} }), Stay, "Unknown", ReasonQueued, "place 12"},
 		{"another backup and the limit", installed(func(s *Seen) { s.Before, s.Turn = "a", &Turn{} }), Stay, "Unknown", ReasonWaiting, "Backup a"},
+		{"during a restore", installed(func(s *Seen) { s.Operation, s.ClusterRun = contract.OperationRestore, "edge-1-restore-3" }), Stay, "Unknown", ReasonWaiting, "edge-1-restore-3"},
+		{"after a part of a restore", installed(func(s *Seen) { s.Restoring = true }), Stay, "Unknown", ReasonWaiting, "until the restore of the cluster is complete"},
 		{"during a reset", installed(func(s *Seen) { s.Operation, s.ClusterRun = contract.OperationReset, "edge-1-reset-3" }), Stay, "Unknown", ReasonWaiting, "edge-1-reset-3"},
 		{"during a change of control planes", installed(func(s *Seen) { s.Operation = contract.OperationRemoveControlPlane }), Stay, "Unknown", ReasonWaiting, "remove-control-plane"},
 		{"running", installed(func(s *Seen) { s.Started, s.Run = true, &Run{} }), Stay, "Unknown", ReasonRunning, ""},

@@ -24,11 +24,24 @@ func (s Seen) State() change.State { return s.state(s.replaced()) }
 
 // state is like State, with the keys of the losses that may be repaired now.
 func (s Seen) state(replaced []string) change.State {
+	state := s.withoutRestore(replaced)
+	if s.restores() {
+		state.Restore, state.RestoreVersion = s.restore(), s.Source.Backup.Status.KubernetesVersion
+	}
+	return state
+}
+
+// withoutRestore is like state, as if no restore were requested.
+func (s Seen) withoutRestore(replaced []string) change.State {
 	state := change.State{
 		Wanted: s.Request, Unfinished: s.unfinished(), Lost: map[string]bool{}, Domains: map[string]string{}, MACs: map[string][]string{},
 		DrainSeconds: seconds(s.Limits.Drain), RemoveFirst: s.RemoveFirst,
 	}
+	state.Wanted.AddPlugins(s.plugins())
 	if s.Memory != nil {
+		if s.Plugins.Problem != "" { // the cluster keeps what it has
+			state.Wanted.PluginVars, state.Wanted.PluginGroups = s.Memory.Request.PluginVars, s.Memory.Request.PluginGroups
+		}
 		state.Installed = *s.Memory
 		state.Rollout = s.rollout()
 	}
@@ -172,6 +185,9 @@ func (s Seen) removes(n contract.Node) bool {
 // the next run only repairs a loss.
 func (s Seen) pending() string {
 	step, ok := s.nextChange()
+	if step.Request.Restore != nil {
+		return step.String()
+	}
 	if !ok || len(step.Replace) > 0 && len(step.Add)+len(step.Remove)+len(step.Uncordon) == 0 {
 		return ""
 	}

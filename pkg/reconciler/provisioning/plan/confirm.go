@@ -39,7 +39,7 @@ func (s Seen) unconfirmedUpgrade() bool {
 	if s.asked() {
 		return false
 	}
-	if p := s.upgrading(); p == nil || p.Hop == "" {
+	if p := s.upgrading(); p == nil || p.Hop == "" || p.OnlyPatch { // an older build knows no patch, so its request is new
 		return false
 	}
 	if s.fromOlderBuild() {
@@ -52,7 +52,7 @@ func (s Seen) unconfirmedUpgrade() bool {
 // upgrade was confirmed or needed no confirmation.
 func (s Seen) hasUpgraded() bool {
 	return slices.ContainsFunc(s.Runs, func(r Run) bool {
-		return r.Inputs == s.Inputs && contract.OperationOf(r.Operation).Playbook == contract.PlaybookUpgrade
+		return r.Inputs == s.Inputs && contract.OperationOf(r.Operation).Upgrades()
 	})
 }
 

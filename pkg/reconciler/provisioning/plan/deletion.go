@@ -144,10 +144,10 @@ func resetOrRelease(s Seen, now time.Time) Step {
 	case s.SSH.Missing != "":
 		return Step{Do: Stay, Reason: ReasonDeleting, Message: "the hosts cannot be reset: " + s.SSH.Missing + "; or " + s.retain()}
 	}
-	step := Step{Do: StartRun, Reason: ReasonDeleting, Operation: contract.OperationReset, Number: 1, Attempt: 1, Hosts: used}
-	if newest != nil {
-		step.Number = newest.Number + 1
+	if s.Foreground { // it would delete the objects of the run
+		return Step{Do: Stay, Reason: ReasonDeleting, After: recheck, Message: "Kubernetes deletes the objects of the Provisioning first, because it is deleted in the foreground; then the hosts are reset"}
 	}
+	step := Step{Do: StartRun, Reason: ReasonDeleting, Operation: contract.OperationReset, Number: s.nextNumber(), Attempt: 1, Hosts: used}
 	if resets && s.wanted(*newest) {
 		step.Attempt = newest.Attempt + 1
 	}

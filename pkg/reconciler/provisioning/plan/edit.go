@@ -12,6 +12,9 @@ import (
 // host. The next attempt then uses the new spec. supersede does not stop a run if the next attempt
 // could not start.
 func supersede(s Seen, r Run, active int) (Step, bool) {
+	if step, ok := supersedeRestore(s, r, active); ok {
+		return step, true
+	}
 	if r.Superseded {
 		return Step{Do: Stay, Reason: ReasonRestarting, Message: "run " + r.Name + " is stopping because the spec was edited before the run touched a host; " +
 			"the next attempt uses the new spec; " + tektonAsks}, true
@@ -21,6 +24,22 @@ func supersede(s Seen, r Run, active int) (Step, bool) {
 	}
 	return Step{Do: CancelRun, Runs: []string{r.Name}, Supersede: true, Reason: ReasonRestarting, Message: "stopping run " + r.Name +
 		" because the spec was edited before the run touched a host" + s.edits()}, true
+}
+
+// supersedeRestore returns the step that stops the run of a restore that is not requested any more, if the
+// run has touched no host and the restore has not begun.
+func supersedeRestore(s Seen, r Run, active int) (Step, bool) {
+	if r.Operation != contract.OperationRestore || r.Restore == s.RestoreAsked() || s.Memory == nil || s.Memory.Restoring != "" {
+		return Step{}, false
+	}
+	why := "because the restore is not requested any more, and the run has touched no host"
+	switch {
+	case r.Superseded:
+		return Step{Do: Stay, Reason: ReasonRestarting, Message: "run " + r.Name + " is stopping " + why + "; " + tektonAsks}, true
+	case active > 1 || r.Name != s.Newest().Name || r.Touched || r.Cancelling:
+		return Step{}, false
+	}
+	return Step{Do: CancelRun, Runs: []string{r.Name}, Supersede: true, Reason: ReasonRestarting, Message: "stopping run " + r.Name + " " + why}, true
 }
 
 // edited reports whether a user edited the spec after the newest run started, and whether the edit

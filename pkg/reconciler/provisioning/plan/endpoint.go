@@ -47,6 +47,17 @@ func (s Seen) livingControlPlanes() []contract.Node {
 	return alive
 }
 
+// LivingControlPlanes returns the names of the control planes of the record that have their hosts.
+func (s Seen) LivingControlPlanes() (names []string) {
+	lost := s.lostControlPlanes()
+	for _, n := range s.members() {
+		if controlPlane(n) && !slices.ContainsFunc(lost, func(l Loss) bool { return l.Node.Name == n.Name }) {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
 func isAt(n contract.Node, address netip.Addr) bool {
 	a, err := netip.ParseAddr(n.Address)
 	return err == nil && a == address

@@ -29,6 +29,7 @@ var quiet = map[string]bool{
 func Events(before, after *v1alpha1.ProvisioningStatus) []Event {
 	t := &eventList{before: before, after: after}
 	t.run()
+	t.software()
 	t.ready()
 	t.healthy()
 	t.cluster()
@@ -48,12 +49,15 @@ func (t *eventList) add(kind, reason, format string, args ...any) {
 // run reports the start and the end of a run.
 func (t *eventList) run() {
 	run := t.after.Run
-	if run == nil {
+	if run == nil || t.returns() {
 		return
 	}
 	isNew := t.before.Run == nil || t.before.Run.Name != run.Name
 	if isNew {
 		t.add(corev1.EventTypeNormal, "RunStarted", "run %s started: attempt %d to %s", run.Name, run.Attempt, contract.OperationOf(run.Operation).Purpose)
+	}
+	if run.Operation == contract.OperationSoftware { // see software
+		return
 	}
 	ended := run.CompletionTime != nil && (isNew || t.before.Run.CompletionTime == nil)
 	switch f := t.after.Failure; {
@@ -61,6 +65,7 @@ func (t *eventList) run() {
 		t.add(corev1.EventTypeWarning, f.Reason, "run %s failed: %s", run.Name, describe(f))
 	case ended && !contract.OperationOf(run.Operation).ChangesCluster() && t.after.InstalledDigest != "" && t.after.InstalledDigest != t.before.InstalledDigest:
 		t.add(corev1.EventTypeNormal, "Installed", "run %s installed the cluster", run.Name)
+	case f == nil && ended && run.Operation == contract.OperationRestore && (t.after.Restore == nil || t.after.Restore.State != v1alpha1.RestoreComplete): // it was taken back
 	case f == nil && ended && contract.OperationOf(run.Operation).ChangesCluster():
 		text := contract.OperationOf(run.Operation).Purpose + ": succeeded"
 		if c := t.after.GetCondition(v1alpha1.ConditionClusterInstalled); c.IsTrue() {
@@ -68,6 +73,13 @@ func (t *eventList) run() {
 		}
 		t.add(corev1.EventTypeNormal, "ClusterChanged", "run %s: %s", run.Name, text)
 	}
+}
+
+// returns reports whether the status shows an older run again, because a run for Softwares has ended.
+func (t *eventList) returns() bool {
+	was, is := t.before.Run, t.after.Run
+	return was != nil && was.Name != is.Name && was.Operation == contract.OperationSoftware && is.CompletionTime != nil &&
+		(was.StartTime == nil || !is.CompletionTime.After(was.StartTime.Time))
 }
 
 // ready reports a change of Ready's reason. While the cluster waits for hosts, it also reports each

@@ -31,13 +31,18 @@ func pause(attempt int32) time.Duration {
 
 // costless reports whether a failed run does not count as an attempt. This is the case if the run
 // started no playbook, and a precondition was missing that can be missing for a long time. Waiting
-// for this precondition must not use up the attempts.
+// for this precondition must not use up the attempts. A run that only proves that a restore can begin is
+// no attempt either.
 func costless(failed Run, reason contract.Reason) bool {
+	if reason == contract.ReasonHostsNotFenced { // the run has only looked
+		return true
+	}
 	if failed.Touched {
 		return false
 	}
 	switch reason {
-	case contract.ReasonHostsNotAvailable, contract.ReasonPipelineMissing, contract.ReasonArtifactsMissing, contract.ReasonDepotUnavailable:
+	case contract.ReasonHostsNotAvailable, contract.ReasonPipelineMissing, contract.ReasonArtifactsMissing, contract.ReasonDepotUnavailable,
+		contract.ReasonVersionSkew:
 		return true
 	}
 	return false
@@ -60,14 +65,20 @@ func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	switch {
+	case cause.Reason == contract.ReasonHostsNotFenced: // the cache may not show yet that the restore is proved
+		if n := inARow(s, cause.Reason); n > 1 {
+			return failed.Completed.Add(pause(n - 1)), true
+		}
+		return failed.Completed.Add(recheck), true
 	case cause.Reason == contract.ReasonArtifactsMissing || cause.Reason == contract.ReasonDepotUnavailable ||
-		cause.Reason == contract.ReasonHostsNotAvailable:
+		cause.Reason == contract.ReasonHostsNotAvailable, cause.Reason == contract.ReasonVersionSkew && costless(failed, cause.Reason):
 		return failed.Completed.Add(pause(inARow(s, cause.Reason))), true
 	case costless(failed, cause.Reason):
 		return failed.Completed.Add(firstPause), true
 	case failed.resets(), cause.Reason == contract.ReasonHostUnreachable && !s.Complete(), cause.Reason == contract.ReasonQuorumAtRisk:
 		// A host can be down for days. Attempts go on slowly for as long as the host is claimed. A run
-		// that finds etcd's majority at risk has changed nothing. In contrast, the number of drains is
+		// that finds etcd's majority at risk has changed nothing, or it has patched a node that it may not
+		// reboot; the next one checks etcd before it drains this node. In contrast, the number of drains is
 		// limited, because each one evicts pods again.
 		return failed.Completed.Add(pause(failed.Attempt)), true
 	}
@@ -88,6 +99,8 @@ func hintWaiting(cause Cause) string {
 		return "check that the depot is running and answers at the address in the Provisioning or in ConfigMap config-bpa; the controller then continues automatically"
 	}
 	switch cause.Reason {
+	case contract.ReasonHostsNotFenced:
+		return "nothing: the controller powers the lost hosts off, and then starts the next run"
 	case contract.ReasonDrainBlocked:
 		return "make the pods leave that the message names, for example by more replicas, or take back the edit; the controller then continues automatically"
 	case contract.ReasonQuorumAtRisk:
@@ -136,6 +149,9 @@ func hint(namespace, name, run string, cause Cause) string {
 			"; or take back the edit, and the node stays"
 	case contract.ReasonOutOfMemory:
 		return "raise the memory limit in the Task, " + again
+	case contract.ReasonPluginFailed:
+		return fmt.Sprintf("`kubectl bpa status -n %s %s` shows each plugin; correct its parameters in spec.plugins, or remove it from spec.KUDPlugins; or fix the cause in the cluster, "+
+			"then `kubectl bpa retry -n %s %s`", namespace, name, namespace, name)
 	}
 	return look + ", fix the cause, " + again
 }

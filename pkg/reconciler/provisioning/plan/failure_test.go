@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -41,6 +42,20 @@ func TestPassingTroubleIsTriedAgain(t *testing.T) {
 			if _, again := retryAt(Seen{Runs: []Run{r}, Limits: Limits{Attempts: 2}}, r, Classify(r)); again != want {
 				t.Errorf("%s after attempt %d: tried again %t, want %t", reason, attempt, again, want)
 			}
+		}
+	}
+}
+
+// TestVersionSkewUsesUpNoAttempt: an upgrade of BPA can take longer than all attempts. Until a playbook has
+// begun, runs go on with growing intervals.
+func TestVersionSkewUsesUpNoAttempt(t *testing.T) {
+	r := Run{State: Failed, Attempt: 9, Tasks: []Task{{Name: contract.TaskSelectHosts, State: Failed, Failure: &contract.Failure{Reason: contract.ReasonVersionSkew}}}}
+	s := Seen{Limits: Limits{Attempts: 2}}
+	for _, want := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute} {
+		s.Runs = append(s.Runs, r)
+		at, again := retryAt(s, r, Classify(r))
+		if got := at.Sub(r.Completed); !again || got != want || !costless(r, Classify(r).Reason) {
+			t.Errorf("after %d runs: tried again %t after %v, want %v", len(s.Runs), again, got, want)
 		}
 	}
 }

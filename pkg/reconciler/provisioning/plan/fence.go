@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/akraino-icn/bpa/pkg/change"
 )
 
 // fenceLimit is the time that Metal3 has to power a lost host off. After it, the host is replaced all
@@ -42,14 +44,31 @@ func (h Host) fencing(now time.Time) fencing {
 // fence powers off the lost hosts that the next run replaces, and waits until they are off.
 // Otherwise, a machine that is lost only for the controller could run its pods, or a member of etcd,
 // beside the node that replaces it. If Metal3 cannot power a host off, the run starts all the same:
-// it removes the node from the cluster.
+// it removes the node from the cluster. Before a restore that nothing has proved yet, no host is powered
+// off: see mayFence.
 func fence(s Seen, now time.Time) (Step, bool) {
 	if s.Hosts == nil || s.SSH == nil || !s.Complete() { // not checked: no run can start, so no host is replaced
 		return Step{}, false
 	}
-	var ask, wait []string
-	var until time.Time
-	replaced := s.keysOf(s.operation().Replace)
+	next := s.operation(now)
+	ask, wait, until := s.toFence(gone(next), now)
+	switch {
+	case next.Request.Restore != nil && !s.mayFence():
+		return Step{}, false
+	case len(ask) > 0:
+		return Step{Do: Fence, Hosts: ask, Reason: ReasonFencing, After: fenceLimit, Message: fmt.Sprintf(
+			"asking Metal3 to power off %s, so that the lost node cannot run beside its replacement", some(ask, ", "))}, true
+	case len(wait) > 0:
+		return Step{Do: Stay, Reason: ReasonFencing, After: until.Sub(now), Message: fmt.Sprintf(
+			"waiting until Metal3 has powered off %s, at most until %s", some(wait, ", "), until.UTC().Format(time.RFC3339))}, true
+	}
+	return Step{}, false
+}
+
+// toFence returns the hosts of these lost nodes that Metal3 has to power off, those that it is powering
+// off, and the end of its time for the latter.
+func (s Seen) toFence(nodes []string, now time.Time) (ask, wait []string, until time.Time) {
+	replaced := s.keysOf(nodes)
 	for _, l := range s.losses() {
 		h := s.Site[l.Node.Host]
 		if !slices.Contains(replaced, l.Key()) || !h.Live {
@@ -65,15 +84,27 @@ func fence(s Seen, now time.Time) (Step, bool) {
 			}
 		}
 	}
-	switch {
-	case len(ask) > 0:
-		return Step{Do: Fence, Hosts: ask, Reason: ReasonFencing, After: fenceLimit, Message: fmt.Sprintf(
-			"asking Metal3 to power off %s, so that the lost node cannot run beside its replacement", some(ask, ", "))}, true
-	case len(wait) > 0:
-		return Step{Do: Stay, Reason: ReasonFencing, After: until.Sub(now), Message: fmt.Sprintf(
-			"waiting until Metal3 has powered off %s, at most until %s", some(wait, ", "), until.UTC().Format(time.RFC3339))}, true
-	}
-	return Step{}, false
+	return ask, wait, until
+}
+
+// mayFence reports whether hosts may be powered off for the restore that is due. The hosts alone do not
+// show that etcd has lost its majority: a host in quarantine can run, and a power-off would then break
+// a working etcd. So the user gives etcd up, or a run has proved that no majority answers and that
+// the copy is good, or the restore has begun.
+func (s Seen) mayFence() bool {
+	asked := s.RestoreAsked()
+	_, force := RestoreFrom(asked)
+	return force || s.Proved == asked || s.Memory != nil && s.Memory.Restoring != ""
+}
+
+// fenced reports whether nothing is left to do for Metal3 before the restore: see contract.Restore.Fenced. A
+// host that only a cache has shown counts too, although fence does not power it off.
+func (s Seen) fenced(next change.Step, now time.Time) bool {
+	replaced := s.keysOf(gone(next))
+	return !slices.ContainsFunc(s.losses(), func(l Loss) bool {
+		how := s.Site[l.Node.Host].fencing(now)
+		return slices.Contains(replaced, l.Key()) && (how == toFence || how == beingOff)
+	})
 }
 
 // powerText completes the description of a lost host: whether it was powered off. It is empty if

@@ -33,7 +33,8 @@ const expiresSoon = 30 * 24 * time.Hour
 // longestHealth limits the text about one node, in bytes. It contains words of another cluster.
 const longestHealth = 256
 
-// Health is what the looks at the installed cluster have shown. No decision depends on it.
+// Health is what the looks at the installed cluster have shown. No decision depends on it, except which nodes
+// get their Softwares now.
 type Health struct {
 	// Unchecked explains why nothing can be seen; empty: Report says what was seen. Denied means that the
 	// cluster rejects the credentials.
@@ -134,7 +135,11 @@ func healthOf(n v1alpha1.NodeStatus) v1alpha1.NodeState {
 func (s Seen) worksOn(n contract.Node) bool {
 	for _, r := range s.ActiveRuns() {
 		switch contract.OperationOf(r.Operation).Name {
-		case contract.OperationCollect:
+		case contract.OperationCollect, contract.OperationConfigure: // no kubelet restarts
+		case contract.OperationSoftware:
+			if s.softwareWorksOn(n) {
+				return true
+			}
 		case contract.OperationAddNodes, contract.OperationRemoveNodes:
 			if s.removes(n) || !s.isMember(n.Host) {
 				return true

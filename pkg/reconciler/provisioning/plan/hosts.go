@@ -76,7 +76,9 @@ func (s Seen) nodeState(n contract.Node, lost bool, before []v1alpha1.NodeStatus
 		return v1alpha1.NodeStandby
 	case s.removes(n):
 		return v1alpha1.NodeRemoving
-	case s.Installed() && (s.Memory == nil || s.isMember(n.Host)):
+	case r != nil && r.Operation == contract.OperationRestore && r.State == Active && r.Touched && controlPlane(n):
+		return v1alpha1.NodeInstalling
+	case s.works() && (s.Memory == nil || s.isMember(n.Host)):
 		return v1alpha1.NodeReady
 	case r == nil:
 		return v1alpha1.NodeClaimed
@@ -94,7 +96,7 @@ func (s Seen) nodeState(n contract.Node, lost bool, before []v1alpha1.NodeStatus
 
 // harmless reports whether the failure has changed nothing at this node of the cluster.
 func (s Seen) harmless(n contract.Node, cause Cause) bool {
-	return s.isMember(n.Host) && (cause.Reason == contract.ReasonDrainBlocked || cause.Reason == contract.ReasonQuorumAtRisk)
+	return cause.Reason == contract.ReasonHostsNotFenced || s.isMember(n.Host) && (cause.Reason == contract.ReasonDrainBlocked || cause.Reason == contract.ReasonQuorumAtRisk)
 }
 
 func (c conditions) hostsClaimed() (corev1.ConditionStatus, string, string) {
@@ -109,7 +111,7 @@ func (c conditions) hostsClaimed() (corev1.ConditionStatus, string, string) {
 		return corev1.ConditionUnknown, reasonImaging, imaging
 	case complete && (s.have() == s.want() || s.installedDigest() != ""):
 		return corev1.ConditionTrue, reasonClaimed, held
-	case s.Installed() && (len(s.losses()) > 0 || s.blocked() || s.pending() == ""):
+	case s.Installed() && (len(s.losses()) > 0 || s.blocked() && !s.restores() || s.pending() == ""):
 		return c.claimedAfterInstall(held)
 	case s.Installed():
 		status, reason, text := c.changing()
@@ -192,8 +194,8 @@ func (s Seen) spare() []string {
 // automatically.
 func (s Seen) controlPlaneAdvice() string {
 	if !s.quorum() {
-		return "etcd has lost its majority, so no control plane can be replaced: restore a host (remove the quarantine, or set its " +
-			"spec.consumerRef again), or delete the Provisioning and apply it again"
+		return "etcd has lost its majority, so no control plane can be replaced: bring the hosts back (remove the quarantine, or set their " +
+			"spec.consumerRef again); " + s.restoreAdvice()
 	}
 	return fmt.Sprintf("restore the host (remove the quarantine, or set its spec.consumerRef again); or let another host that fits replace it: "+
 		"`kubectl annotate -n %s provisioning %s %s=\"$(date +%%s)\" --overwrite`; spec.replacePolicy: Any does so in the future", s.Namespace, s.Name, contract.AnnotationRetry)
@@ -207,6 +209,8 @@ func (c conditions) remedy() string {
 	switch {
 	case !s.Complete() || len(s.ActiveRuns()) > 0 || s.Deleting || len(workers)+len(s.lostControlPlanes()) == 0:
 		return ""
+	case c.step.Reason == ReasonRestoreRefused:
+		return "; " + c.step.Message
 	case c.step.Reason == ReasonFencing:
 		return ". It is about to be replaced: " + c.step.Message
 	case c.step.Do == StartRun && len(c.step.Replaces) > 0 && len(c.step.Replaces) < len(workers)+len(s.lostControlPlanes()):
@@ -217,9 +221,9 @@ func (c conditions) remedy() string {
 		return ". It is being removed"
 	case s.Memory != nil && !slices.ContainsFunc(s.losses(), func(l Loss) bool { return !l.Node.Standby && s.requests(l.Node) }):
 		return ". It is not requested any more and will be removed"
-	case s.blocked():
+	case s.blocked() && !s.restores():
 		return ". What to do: restore the spec that the cluster was installed from; no host is replaced before that"
-	case c.step.Reason == ReasonHostsLost, len(s.lostControlPlanes()) > 0 && len(s.replaced()) == 0:
+	case c.step.Reason == ReasonHostsLost, len(s.lostControlPlanes()) > 0 && len(s.replaced()) == 0 && !s.restores():
 		return ". What to do: " + s.controlPlaneAdvice() + s.holdsUp()
 	case s.Paused:
 		return ". No host is replaced while spec.paused is set"
@@ -261,7 +265,7 @@ func (s Seen) holdsUp() string {
 // still run.
 func remains(s Seen) string {
 	r := s.Newest()
-	if r == nil || r.State != Succeeded {
+	if r == nil || r.State != Succeeded || r.Operation == contract.OperationRestore { // a restore deletes all of them
 		return ""
 	}
 	var gone []string

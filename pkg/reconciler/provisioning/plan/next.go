@@ -48,9 +48,16 @@ type Step struct {
 	Number, Attempt int32
 	Operation       string
 	Replaces        []string
+	// Inputs identifies what a run for Softwares is to do; empty: Seen.Inputs does so for all other runs.
+	Inputs string
+	// Idle is the step without a run for Softwares that starts or waits in the queue; nil: there is no such
+	// run. Conditions show this step: the run changes nothing that they describe.
+	Idle *Step
 	// Request is the request of the run to start. It describes the cluster after the run. In an
 	// installed cluster, it can differ from the request of the spec.
 	Request contract.Request
+	// Plugins means that the run installs the plugins of the request and removes all others.
+	Plugins bool
 	// Played is the digest of an inventory with which the playbook has already succeeded. If the
 	// inventory of the new run is the same, the playbook does not run again. Empty: there is none.
 	Played string
@@ -84,6 +91,7 @@ const (
 	ReasonUpgradeWaiting = "UpgradeWaiting"
 	ReasonGivingBack     = "GivingBackHosts"
 	ReasonFencing        = "FencingHosts"
+	ReasonRestoreRefused = "RestoreRefused"
 	reasonAvailable      = "Available"
 	reasonStoring        = "StoringKubeconfig"
 )
@@ -98,15 +106,20 @@ func Next(seen Seen, now time.Time) Step {
 	if step, ok := queued(seen, now); ok {
 		return remind(seen, step, now)
 	}
+	return remind(seen, withSoftware(seen, next(seen, now), now), now)
+}
+
+// next returns the step without regard to Softwares.
+func next(seen Seen, now time.Time) Step {
 	rules := []func(Seen, time.Time) (Step, bool){
-		deleting, working, surplusClaims, installed, settings, invalid, depot, leftovers, unwanted, failed, changed, controlPlaneLost, upgradeWaits, paused, hosts, sshKey, fence,
+		deleting, storing, working, surplusClaims, installed, settings, invalid, plugins, depot, leftovers, restoreRefused, unwanted, failed, changed, controlPlaneLost, upgradeWaits, paused, hosts, sshKey, fence,
 	}
 	for _, rule := range rules {
 		if step, ok := rule(seen, now); ok {
-			return remind(seen, step, now)
+			return step
 		}
 	}
-	return start(seen)
+	return start(seen, now)
 }
 
 // remind makes sure that a running cluster is checked when its kubeconfig expires. It sets After
@@ -118,12 +131,15 @@ func remind(s Seen, step Step, now time.Time) Step {
 	return step
 }
 
-func working(s Seen, _ time.Time) (Step, bool) {
+func working(s Seen, now time.Time) (Step, bool) {
 	active := s.ActiveRuns()
 	if len(active) == 0 {
 		return Step{}, false
 	}
 	r := active[len(active)-1]
+	if r.Operation == contract.OperationSoftware && len(active) == 1 {
+		return besideSoftware(s, r, now), true
+	}
 	if step, ok := supersede(s, r, len(active)); ok {
 		return step, true
 	}
@@ -134,24 +150,23 @@ func working(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonRunning, Message: message}, true
 }
 
-// installed stores the kubeconfig of a running cluster and prunes old runs. In two cases it leaves
-// the decision to the later rules, which may start a run: the cluster is not the requested one, or a
-// user requests a run that could repair something.
+// installed prunes the old runs of a running cluster. In two cases it leaves the decision to the later
+// rules, which may start a run: the cluster or its plugins are not the requested ones, or a user requests
+// a run that could repair something.
 func installed(s Seen, now time.Time) (Step, bool) {
 	if !s.Installed() {
 		return Step{}, false
 	}
-	unusable := s.Kubeconfig == nil || s.Kubeconfig.Broken != "" || !s.Kubeconfig.Expires.After(now)
-	switch {
-	case unusable && s.Collected:
-		return Step{Do: StoreKubeconfig, Reason: ReasonInstalled}, true
-	case s.asked() && (unusable || s.incomplete()):
-		return Step{}, false // a second run collects a new kubeconfig, and finds hosts for missing nodes
+	if s.asked() && (!s.usable(now) || s.incomplete() || s.repairsPlugins()) {
+		return Step{}, false // a second run collects a new kubeconfig, finds hosts for missing nodes, or repairs plugins
+	}
+	if newest := s.Newest(); newest != nil && newest.State == Failed && !s.settled() {
+		return Step{}, false // its plugins have failed
 	}
 	if old := surplus(s); len(old) > 0 {
 		return Step{Do: Prune, Runs: old, Reason: ReasonInstalled}, true
 	}
-	if _, changes := s.nextChange(); changes || len(s.refused(false)) > 0 || s.upgradeWaiting() != "" {
+	if _, changes := s.nextChange(); changes || s.RestoreAsked() != "" || len(s.refused(false)) > 0 || s.upgradeWaiting() != "" || s.PluginChange() != "" {
 		return Step{}, false
 	}
 	return Step{Do: Stay, Reason: ReasonInstalled}, true
@@ -218,7 +233,7 @@ func giveBack(s Seen, why string, names []string) (Step, bool) {
 // of the spec or of the retry annotation, the number of attempts starts at 1 again.
 func failed(s Seen, now time.Time) (Step, bool) {
 	newest := s.Newest()
-	if newest == nil || newest.State != Failed || !s.wanted(*newest) {
+	if newest == nil || newest.State != Failed || !s.wanted(*newest) || s.otherRestore(*newest) {
 		return Step{}, false
 	}
 	cause := Classify(*newest)
@@ -240,7 +255,8 @@ func failed(s Seen, now time.Time) (Step, bool) {
 // Parts of the spec that are only not applied yet do not keep other changes from being applied.
 func changed(s Seen, _ time.Time) (Step, bool) {
 	_, changes := s.nextChange()
-	waits := s.blocked() || len(s.refused(false)) > 0 && !changes && !s.asked()
+	waits := s.blocked() || len(s.refused(false)) > 0 && !changes && !s.asked() && s.PluginChange() == ""
+	waits = waits && !s.restores() // the control planes get what the record says
 	return Step{Do: Stay, Reason: ReasonSpecChanged, Message: s.changedText()}, waits
 }
 
@@ -248,7 +264,7 @@ func changed(s Seen, _ time.Time) (Step, bool) {
 // other operations need every control plane.
 func controlPlaneLost(s Seen, _ time.Time) (Step, bool) {
 	lost := s.lostControlPlanes()
-	if !s.Complete() || len(lost) == 0 {
+	if !s.Complete() || len(lost) == 0 || s.restores() {
 		return Step{}, false
 	}
 	if replaced := s.replaced(); s.quorum() {
@@ -285,18 +301,24 @@ func sshKey(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: cmp.Or(s.SSH.Reason, ReasonSSHKeyMissing), Message: s.SSH.Missing}, true
 }
 
-func start(s Seen) Step {
+func start(s Seen, now time.Time) Step {
 	if s.Hosts == nil || s.SSH == nil { // not checked: a run must not start without the check
 		return Step{Do: Stay, Reason: ReasonStarting, After: recheck}
 	}
-	step := Step{Do: StartRun, Reason: ReasonStarting, Number: 1, Attempt: 1}
-	next := s.operation()
-	step.Operation, step.Request, step.Replaces = next.Operation, next.Request, s.keysOf(next.Replace)
+	step := Step{Do: StartRun, Reason: ReasonStarting, Number: s.nextNumber(), Attempt: 1}
+	next := s.operation(now)
+	step.Operation, step.Request, step.Replaces = next.Operation, next.Request, s.keysOf(gone(next))
 	step.Played = s.played(step.Operation)
+	if step.Plugins, step.Request.Plugins = s.installsPlugins(step.Operation), nil; step.Plugins {
+		step.Request.Plugins = s.plugins()
+	}
+	if r := step.Request.Restore; r != nil {
+		r.Fenced = s.fenced(next, now)
+	}
+	step.Request.Software = s.softwareForNew(step.Operation)
 	if newest := s.Newest(); newest != nil {
-		step.Number = newest.Number + 1
 		switch {
-		case !s.wanted(*newest) || newest.State == Succeeded || s.otherChange(*newest, next), s.repairsOther(*newest):
+		case !s.wanted(*newest) || newest.State == Succeeded || s.otherChange(*newest, next), s.repairsOther(*newest), s.otherRestore(*newest):
 		case costless(*newest, Classify(*newest).Reason):
 			step.Attempt = newest.Attempt
 		default:
@@ -307,18 +329,23 @@ func start(s Seen) Step {
 	if contract.OperationOf(step.Operation).ChangesCluster() {
 		purpose = next.String()
 	}
+	if what := s.PluginChange(); step.Operation == contract.OperationPlugins && what != "" {
+		purpose = what
+	}
 	step.Message = fmt.Sprintf("starting attempt %d to %s", step.Attempt, purpose)
 	return step
 }
 
 // surplus returns the finished runs beyond the history limit. It never returns the newest run,
-// because later reconciles read the state from it.
+// because later reconciles read the state from it. The runs for Softwares have a history of their own.
 func surplus(s Seen) []string {
 	var old []string
 	keep := max(s.Limits.History, 1)
-	for i, r := range s.Runs {
-		if len(s.Runs)-i > keep && r.State != Active {
-			old = append(old, r.Name)
+	for _, runs := range [][]Run{s.Runs, s.Software.Runs} {
+		for i, r := range runs {
+			if len(runs)-i > keep && r.State != Active {
+				old = append(old, r.Name)
+			}
 		}
 	}
 	return old

@@ -2,15 +2,16 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	"github.com/akraino-icn/bpa/pkg/change"
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // operation returns the operation of a run that starts now, with its request. It is the next change of
-// an installed cluster, if there is one. Otherwise a user has requested the run, which collects a new
-// kubeconfig, or also claims missing standby hosts.
-func (s Seen) operation() change.Step {
+// an installed cluster, if there is one. The plugins are last, because they need the nodes. Otherwise a user has
+// requested the run, which claims missing standby hosts, collects a new kubeconfig, or repairs the plugins.
+func (s Seen) operation(now time.Time) change.Step {
 	if s.onlyCollects() {
 		return change.Step{Operation: contract.OperationCollect, Request: s.Request}
 	}
@@ -23,8 +24,14 @@ func (s Seen) operation() change.Step {
 	if s.owesCheck() {
 		return change.Check(s.State())
 	}
-	if s.Memory != nil && s.have() < s.want() {
+	switch due := s.PluginChange() != "" && !s.asked(); {
+	case s.Memory != nil && s.have() < s.want() && !due:
 		return change.Claim(s.State())
+	case due, s.usable(now) && s.installsPlugins(contract.OperationPlugins):
+		if s.Memory != nil {
+			return change.Plugins(s.State())
+		}
+		return change.Step{Operation: contract.OperationPlugins, Request: s.Request}
 	}
 	return change.Step{Operation: contract.OperationCollect, Request: s.Request}
 }
@@ -57,10 +64,10 @@ func (s Seen) unchecked(failed Run) bool {
 }
 
 // otherChange reports whether the new run does something else than the newest run, which failed, so
-// that it is a first attempt. A run that only collects the kubeconfig continues the newest run. Each batch
+// that it is a first attempt. A run that only collects the kubeconfig or installs plugins continues the newest run. Each batch
 // of an upgrade is another change. A run for the rest of a batch is another attempt at it.
 func (s Seen) otherChange(failed Run, next change.Step) bool {
-	if !contract.OperationOf(failed.Operation).ChangesCluster() || next.Operation == contract.OperationCollect {
+	if !contract.OperationOf(failed.Operation).ChangesCluster() || next.Operation == contract.OperationCollect || next.Operation == contract.OperationPlugins && failed.built() {
 		return false
 	}
 	if next.Operation != failed.Operation {
@@ -70,7 +77,7 @@ func (s Seen) otherChange(failed Run, next change.Step) bool {
 	if was == nil || is == nil {
 		return false
 	}
-	return s.Started.KubernetesVersion != next.Request.KubernetesVersion || s.Started.Settings() != next.Request.Settings() ||
+	return s.Started.KubernetesVersion != next.Request.KubernetesVersion || s.Started.Settings() != next.Request.Settings() || was.Patch != is.Patch ||
 		slices.ContainsFunc(is.Nodes, func(name string) bool { return !slices.Contains(was.Nodes, name) })
 }
 
@@ -89,7 +96,7 @@ func (s Seen) repairsOther(failed Run) bool {
 // attempt does everything again.
 func (s Seen) onlyCollects() bool {
 	newest := s.Newest()
-	if newest == nil || newest.State != Failed || !s.wanted(*newest) || newest.Digest != s.Digest || len(s.losses()) > 0 {
+	if newest == nil || newest.State != Failed || !s.wanted(*newest) || newest.Digest != s.Digest || len(s.losses()) > 0 || s.RestoreAsked() != "" {
 		return false
 	}
 	if newest.Operation == contract.OperationCollect {
@@ -101,10 +108,11 @@ func (s Seen) onlyCollects() bool {
 
 // played returns the digest of the inventory with which the playbook of the newest run succeeded. It
 // is empty if that playbook did not run or failed, and if a user has requested another attempt. It is also
-// empty for an upgrade: its record says which nodes are upgraded.
+// empty for an upgrade, whose record says which nodes are upgraded, and for a restore, which always begins
+// with empty control planes.
 func (s Seen) played(operation string) string {
 	newest := s.Newest()
-	if newest == nil || contract.OperationOf(operation).Playbook == contract.PlaybookUpgrade || newest.State != Failed || !s.wanted(*newest) || !contract.OperationOf(operation).Has(contract.TaskRenderInventory) ||
+	if newest == nil || operation == contract.OperationRestore || contract.OperationOf(operation).Upgrades() || newest.State != Failed || !s.wanted(*newest) || !contract.OperationOf(operation).Has(contract.TaskRenderInventory) ||
 		Classify(*newest).Reason != contract.ReasonClusterUnhealthy {
 		return ""
 	}

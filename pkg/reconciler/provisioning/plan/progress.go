@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -21,7 +22,7 @@ const reportPercent = 10
 // estimate only when the progress changes: an estimate that always changes would cause a write at
 // every reconcile.
 func reportProgress(status *v1alpha1.ProvisioningStatus, s Seen, now time.Time) {
-	r := s.Newest()
+	r := s.shownRun()
 	if r == nil {
 		return
 	}
@@ -41,14 +42,21 @@ func reportProgress(status *v1alpha1.ProvisioningStatus, s Seen, now time.Time) 
 		}
 	}
 	next.Summary = summary(*r, *next)
-	if s.settled() {
+	settled := s.settled()
+	if r.Operation == contract.OperationSoftware {
+		settled = r.State == Failed
+	}
+	if settled {
 		next = &v1alpha1.ProgressStatus{Percent: 100, Summary: "100% " + contract.OperationOf(r.Operation).Done}
+		if r.Operation == contract.OperationRestore { // it was taken back
+			next.Summary = "100% " + contract.OperationOf(contract.OperationInstall).Done
+		}
 	}
 	status.Progress = next
 }
 
 // where returns how far a run has progressed. It reads the states of the run's tasks and the
-// progress that the task kubespray reports.
+// progress that the tasks kubespray and install-plugins report.
 func where(s Seen, r Run) (percent int32, task, step string) {
 	if r.State == Succeeded {
 		return 100, "", ""
@@ -66,7 +74,7 @@ func where(s Seen, r Run) (percent int32, task, step string) {
 			percent = end
 			continue
 		}
-		if p := s.Progress; known.Task == contract.TaskKubespray && p != nil && p.Run == r.Name {
+		if p := s.Progress; p != nil && p.Run == r.Name && known.Task == cmp.Or(p.Task, contract.TaskKubespray) {
 			done := int32(min(max(p.Percent, 0), 100))
 			percent, step = begin+(end-begin)*done/100, cut(p.Step, longestStep)
 		}

@@ -47,11 +47,15 @@ func (q *Queue) place() string { return fmt.Sprintf("place %d of %d", q.Ahead+1,
 // other steps as they are. While the run waits, there is no PipelineRun: no attempt is counted, no
 // time limit runs, and no host is claimed.
 func queued(s Seen, now time.Time) (Step, bool) {
-	if s.Queue.Turn() || !Starting(s, now) {
+	if s.Queue.Turn() {
+		return Step{}, false
+	}
+	upcoming, starts := Upcoming(s, now)
+	if !starts {
 		return Step{}, false
 	}
 	q := s.Queue
-	step := Step{Do: Stay, Reason: ReasonQueued, After: q.Recheck, Place: int32(q.Ahead + 1)}
+	step := Step{Do: Stay, Reason: ReasonQueued, After: q.Recheck, Place: int32(q.Ahead + 1), Idle: upcoming.Idle}
 	step.Message = fmt.Sprintf("waiting for a free run: %s (%s)", q.place(), q.runs())
 	switch {
 	case s.Deleting:
@@ -108,7 +112,7 @@ func reportQueue(status *v1alpha1.ProvisioningStatus, s Seen, step Step, err err
 // run still exists, reportProgress has done so already.
 func unqueue(status *v1alpha1.ProvisioningStatus, s Seen) {
 	switch {
-	case s.Newest() != nil || status.Progress == nil:
+	case s.shownRun() != nil || status.Progress == nil:
 	case status.Run != nil && status.Progress.Percent == 100:
 		status.Progress.Summary = "100% " + contract.OperationOf(status.Run.Operation).Done
 	default:

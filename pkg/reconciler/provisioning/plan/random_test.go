@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -10,9 +11,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/upgrade"
 )
 
 var someReasons = []contract.Reason{
@@ -57,12 +60,12 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 			run.Completed = now.Add(-time.Duration(r.IntN(600)) * time.Second)
 		}
 		if n > 0 && r.IntN(3) == 0 {
-			run.Operation, run.Replaces = contract.OperationAddNodes, pick(r, nil, []string{"w-1=h3"}, []string{"w-1=h3", "w-2=h4"})
+			run.Operation, run.Replaces = pick(r, contract.OperationAddNodes, contract.OperationAddNodes, contract.OperationPlugins), pick(r, nil, []string{"w-1=h3"}, []string{"w-1=h3", "w-2=h4"})
 		}
 		if s.Deleting && r.IntN(3) == 0 {
 			run.Operation = contract.OperationReset
 		}
-		for _, name := range []string{contract.TaskSelectHosts, contract.TaskKubespray, contract.TaskCollectKubeconfig}[:r.IntN(4)] {
+		for _, name := range []string{contract.TaskSelectHosts, contract.TaskKubespray, contract.TaskCollectKubeconfig, contract.TaskInstallPlugins}[:r.IntN(5)] {
 			task := Task{Name: name, State: pick(r, Active, Succeeded, Failed)}
 			if reason := pick(r, someReasons...); reason != "" {
 				task.Failure = &contract.Failure{Reason: reason, Host: "a"}
@@ -107,6 +110,12 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 	if r.IntN(2) == 0 {
 		randomCluster(r, &s)
 	}
+	if r.IntN(2) == 0 {
+		randomPlugins(r, &s)
+	}
+	if r.IntN(4) == 0 {
+		randomSoftware(r, &s, now)
+	}
 	return s
 }
 
@@ -130,6 +139,9 @@ func randomCluster(r *rand.Rand, s *Seen) {
 	s.Memory.Request.PodSubnet, s.Memory.Request.KubernetesVersion = "one", "1.34.3"
 	s.Request.KubernetesVersion = pick(r, "1.34.3", "1.34.3", "1.33.0", "1.35.4", "1.35.4")
 	s.Upgrade.PauseAfterControlPlane = r.IntN(4) == 0
+	if r.IntN(3) == 0 {
+		s.Request.Vars = map[string]json.RawMessage{"dns_memory_limit": json.RawMessage("1")}
+	}
 	for i, name := range []string{"a", "b", "c", "d", "e"}[:1+r.IntN(5)] {
 		was := slot(name)
 		s.Memory.Request.Slots = append(s.Memory.Request.Slots, was)
@@ -145,6 +157,10 @@ func randomCluster(r *rand.Rand, s *Seen) {
 				s.Memory.Nodes[i].Version = "1.35.4"
 			}
 		}
+	}
+	s.Request.Patched, s.Memory.Patched = pick(r, "", "", "monday"), pick(r, "", "sunday", "monday")
+	if n := &s.Memory.Nodes[len(s.Memory.Nodes)-1]; r.IntN(5) == 0 { // a patch is under way, or was taken back
+		n.Target = &contract.Target{Patch: "monday"}
 	}
 	s.Memory.Request.Sets = []contract.Set{set}
 	for i := range set.Active {
@@ -172,14 +188,91 @@ func randomCluster(r *rand.Rand, s *Seen) {
 		s.Deleting, s.Paused, s.Invalid, s.Settings, s.Depot, s.Leftovers, s.Hosts, s.SSH = false, false, "", "", "", nil, &Need{}, &Need{}
 		s.Runs = slices.DeleteFunc(s.Runs, func(r Run) bool { return r.State == Active || r.resets() })
 	}
+	randomRestore(r, s)
 	for i := range s.Runs {
 		if r.IntN(2) == 0 {
 			s.Runs[i].Operation = pick(r, contract.OperationAddNodes, contract.OperationAddControlPlane, contract.OperationRemoveNodes, contract.OperationRemoveControlPlane)
+			if r.IntN(4) == 0 {
+				s.Runs[i].Operation, s.Runs[i].Restore = contract.OperationRestore, pick(r, s.Restore, "b-0")
+			}
 		}
 		if r.IntN(2) == 0 {
 			s.Runs[i].Digest, s.Runs[i].Inputs, s.Runs[i].Retry = s.Digest, s.Inputs, s.Retry
 		}
 	}
+}
+
+// randomRestore requests a restore, or lets one be complete or half done.
+func randomRestore(r *rand.Rand, s *Seen) {
+	if r.IntN(4) > 0 {
+		return
+	}
+	s.Restore, s.Request.DepotURL = pick(r, "", "b-1", "b-1 force", "b-1 force again"), "https://depot"
+	s.Memory.Restoring, s.Memory.Restored = pick(r, "", "", "", "b-1"), pick(r, "", "", "b-1", "b-0")
+	s.Memory.RestoredBefore, s.Proved = pick(r, nil, nil, []string{"b-1 force"}), pick(r, "", "", "b-1", "b-9")
+	for _, n := range s.Memory.Nodes {
+		if h := s.Site[n.Host]; h.Ours && controlPlane(n) && r.IntN(2) == 0 {
+			h.Lost, h.Trouble, h.PowerManaged = true, "in quarantine", r.IntN(2) == 0
+			s.Site[n.Host] = h
+		}
+	}
+	b := &v1alpha1.Backup{}
+	b.Name, b.Spec.Provisioning = "b-1", s.Name
+	b.Status = v1alpha1.BackupStatus{Artifact: "x/backup-b-1", SHA256: "abc", Recipient: "age1", KubernetesVersion: pick(r, "", "1.34.3", "1.34.3", "1.35.4", "1.32.0")}
+	b.Status.MarkSucceeded(pick(r, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse), "x", "")
+	if s.Source.Backup = b; r.IntN(9) == 0 {
+		s.Source.Key = "another key"
+	}
+}
+
+// runsOn reports whether Metal3 can power off a lost control plane that the restore does not use again, and
+// is not off. Metal3 powers every host of these worlds off at once.
+func runsOn(s Seen, r contract.Request) bool {
+	return slices.ContainsFunc(s.losses(), func(l Loss) bool {
+		h := s.Site[l.Node.Host]
+		return slices.Contains(r.Gone(), l.Node.Name) && h.Ours && h.Claimed && h.Lost && h.PowerManaged && !h.SwitchedOff
+	})
+}
+
+// harmfulRestore describes why a restore must not be started. It is empty if it may.
+func harmfulRestore(s Seen, step Step) string {
+	r, b := step.Request, s.Source.Backup
+	_, force := RestoreFrom(s.Restore)
+	switch {
+	case r.Restore == nil || r.Restore.Asked == "" || s.Memory.WasRestored(r.Restore.Asked) && s.Memory.Restoring == "":
+		return "a restore starts that nobody requests"
+	case s.quorum() && !force && s.Memory.Restoring == "":
+		return "a restore replaces a content of etcd that is not lost"
+	case !b.Status.IsSucceeded() || s.Source.Key != "" || r.Restore.Backup != b.Name:
+		return "a Backup is restored that cannot be read"
+	case b.Status.KubernetesVersion != "" && b.Status.KubernetesVersion != r.KubernetesVersion && !(upgrade.SameMinor(b.Status.KubernetesVersion, r.KubernetesVersion) &&
+		upgrade.Compare(b.Status.KubernetesVersion, r.KubernetesVersion) < 0):
+		return "the control planes do not get the version of the backup, or a newer patch"
+	case r.Restore.Fenced != !runsOn(s, r):
+		return "the run does not know whether lost control planes may run"
+	case len(r.Members) != len(s.Memory.Nodes) || r.PodSubnet != "one" || r.Remove != nil || r.Upgrade != nil:
+		return "the request does not describe the cluster"
+	}
+	planes := 0
+	for _, n := range s.Memory.Nodes {
+		requested := slices.ContainsFunc(r.Slots, func(w contract.Slot) bool { return w.Name == n.Name }) || n.Set != ""
+		lost := slices.ContainsFunc(s.losses(), func(l Loss) bool { return l.Node.Name == n.Name && !l.Node.Standby })
+		planes += oneIf(requested && controlPlane(n))
+		switch {
+		case !lost && (!requested || slices.Contains(r.Lost, n.Name)):
+			return "the living node " + n.Name + " is not in the request"
+		case lost && !controlPlane(n) && (!slices.Contains(r.Kept, n.Name) || !slices.Contains(r.PassedOver, n.Host)):
+			return "the lost worker " + n.Name + " does not stay"
+		case lost && controlPlane(n) && slices.Contains(s.Slots, n.Name) && !requested:
+			return "the control plane " + n.Name + ", which is requested, is not replaced"
+		case lost && controlPlane(n) && !slices.Contains(step.Replaces, Loss{Node: n}.Key()):
+			return "the lost control plane " + n.Name + " is not fenced"
+		}
+	}
+	if planes == 0 {
+		return "no control plane is left"
+	}
+	return ""
 }
 
 // harmfulChange describes why a run must not be started in a cluster with a record. It is empty if the
@@ -188,7 +281,11 @@ func harmfulChange(s Seen, step Step) string {
 	r := step.Request
 	o := contract.OperationOf(step.Operation)
 	switch {
-	case !o.ChangesCluster() && step.Operation != contract.OperationCollect:
+	case step.Operation == contract.OperationRestore:
+		return harmfulRestore(s, step)
+	case s.RestoreAsked() != "":
+		return "another run starts although a restore is requested"
+	case !o.ChangesCluster() && !slices.Contains([]string{contract.OperationCollect, contract.OperationPlugins, contract.OperationSoftware}, step.Operation):
 		return "a complete cluster is installed again"
 	case !o.ChangesCluster():
 		return ""
@@ -201,7 +298,7 @@ func harmfulChange(s Seen, step Step) string {
 	}
 	if u := r.Upgrade; u != nil {
 		for _, l := range s.losses() {
-			if controlPlane(l.Node) && !l.Node.Standby || slices.Contains(u.Nodes, l.Node.Name) {
+			if controlPlane(l.Node) && !l.Node.Standby || u.Narrow == nil && slices.Contains(u.Nodes, l.Node.Name) {
 				return "a node is upgraded while " + l.Node.Name + " is lost"
 			}
 		}
@@ -299,8 +396,11 @@ func TestNextNeverHarms(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	count, operations := map[Do]int{}, map[string]int{}
-	for range 10_000 {
+	for i := range 10_000 {
 		s := randomWorld(r, now)
+		if i%8 == 0 {
+			s = calm(r, s, now)
+		}
 		step := Next(s, now)
 		count[step.Do]++
 		bad := ""
@@ -321,29 +421,43 @@ func TestNextNeverHarms(t *testing.T) {
 				bad = "hosts are reset without a reason"
 			case resets && (len(s.ActiveRuns()) > 0 || len(s.ForeignRuns) > 0 || len(s.Pods) > 0 || s.SSH == nil || s.SSH.Missing != ""):
 				bad = "hosts are reset next to other work, or without a key"
-			case resets && s.Newest() != nil && step.Number <= s.Newest().Number:
+			case resets && s.Last() != nil && step.Number <= s.Last().Number:
 				bad = "a run's number is used twice"
 			case resets:
 			case s.Deleting || s.Paused || s.Invalid != "" || s.Settings != "" || s.Depot != "":
 				bad = "a run starts without a request"
 			case len(s.ActiveRuns()) > 0 || len(s.Leftovers) > 0:
 				bad = "a run starts next to another"
-			case s.Hosts == nil || s.SSH == nil || s.Hosts.Missing != "" || s.SSH.Missing != "":
+			case s.SSH == nil || s.SSH.Missing != "" || step.Operation != contract.OperationSoftware && (s.Hosts == nil || s.Hosts.Missing != ""):
 				bad = "a run starts without what it needs"
-			case s.Newest() != nil && step.Number <= s.Newest().Number:
+			case s.Last() != nil && step.Number <= s.Last().Number:
 				bad = "a run's number is used twice"
 			case s.Memory != nil:
 				bad = harmfulChange(s, step)
 			case s.installedDigest() != "" && s.installedDigest() != s.Digest:
 				bad = "a run starts that takes hosts from the cluster that is there"
-			case s.installedDigest() != "" && step.Operation != contract.OperationCollect:
+			case s.installedDigest() != "" && step.Operation != contract.OperationCollect && step.Operation != contract.OperationPlugins:
 				bad = "a cluster is changed whose nodes are not known"
 			case contract.OperationOf(step.Operation).ChangesCluster():
 				bad = "a cluster is changed that never was"
 			}
+			if bad == "" {
+				bad = harmfulPlugins(s, step)
+			}
+			if bad == "" {
+				bad = harmfulSoftware(s, step, now)
+			}
 			operations[step.Operation]++
+		case Fence:
+			if _, force := RestoreFrom(s.RestoreAsked()); s.RestoreAsked() != "" && !force && s.Proved != s.RestoreAsked() && s.Memory.Restoring == "" {
+				bad = "hosts are powered off before it is proved that etcd has lost its majority"
+			}
 		case CancelRun:
-			if r := s.Newest(); !s.Deleting && (r.Touched || s.InstalledDigest != "" || s.Paused || r.Generation == s.Generation || !step.Supersede ||
+			if r := s.Newest(); !s.Deleting && r.Operation == contract.OperationRestore {
+				if r.Touched || r.Restore == s.RestoreAsked() || s.Memory.Restoring != "" || !step.Supersede {
+					bad = "a restore is stopped that is requested or has begun"
+				}
+			} else if !s.Deleting && (r.Touched || s.InstalledDigest != "" || s.Paused || r.Generation == s.Generation || !step.Supersede ||
 				!s.Edited || s.Settings != "" || s.Depot != "") {
 				bad = "a run is cancelled that may have touched hosts, whose spec was not edited, or that no other run can follow"
 			}
@@ -363,7 +477,7 @@ func TestNextNeverHarms(t *testing.T) {
 			}
 		case Prune:
 			for _, name := range step.Runs {
-				if name == s.Newest().Name {
+				if newest := s.Newest(); newest != nil && name == newest.Name || s.Software.Newest() != nil && name == s.Software.Newest().Name {
 					bad = "the newest run is deleted"
 				}
 			}
@@ -372,7 +486,7 @@ func TestNextNeverHarms(t *testing.T) {
 			t.Fatalf("%s: %+v in %+v", bad, step, s)
 		}
 	}
-	for _, do := range []Do{Stay, StartRun, CancelRun, StoreKubeconfig, Prune, Release, GiveBack} {
+	for _, do := range []Do{Stay, StartRun, CancelRun, StoreKubeconfig, Prune, Release, GiveBack, Fence} {
 		if count[do] == 0 {
 			t.Errorf("%s was never chosen in %v: the worlds are too tame", do, count)
 		}
@@ -388,11 +502,24 @@ func TestNextNeverHarms(t *testing.T) {
 func after(s Seen, step Step, now time.Time) Seen {
 	switch step.Do {
 	case StartRun:
-		s.Runs = append(append([]Run{}, s.Runs...), Run{
+		run := Run{
 			Name: fmt.Sprintf("edge-1-%s-%d", step.Operation, step.Number), Number: step.Number, Attempt: step.Attempt, Operation: step.Operation,
-			Replaces: step.Replaces, Digest: s.Digest, Inputs: s.Inputs, Retry: s.Retry,
-		})
+			Replaces: step.Replaces, Digest: s.Digest, Inputs: s.Inputs, Retry: s.Retry, Restore: askedBy(step.Request),
+		}
+		if step.Operation == contract.OperationSoftware {
+			run.Inputs = step.Inputs
+			s.Software.Runs, s.Software.Started = append(slices.Clone(s.Software.Runs), run), step.Request.Software
+			break
+		}
+		s.Runs = append(slices.Clone(s.Runs), run)
 		s.Started = step.Request
+	case Fence:
+		s.Site = maps.Clone(s.Site)
+		for _, name := range step.Hosts {
+			h := s.Site[name]
+			h.FencedAt, h.SwitchedOff = now, true
+			s.Site[name] = h
+		}
 	case GiveBack:
 		s.Site = maps.Clone(s.Site)
 		for _, name := range step.Hosts {
@@ -401,19 +528,7 @@ func after(s Seen, step Step, now time.Time) Seen {
 	case StoreKubeconfig:
 		s.Kubeconfig = &Kubeconfig{Endpoint: "https://x", Expires: now.Add(time.Hour)}
 	case CancelRun, Prune:
-		var runs []Run
-		for _, r := range s.Runs {
-			named := false
-			for _, name := range step.Runs {
-				named = named || name == r.Name
-			}
-			if named && step.Do == Prune {
-				continue
-			}
-			r.Cancelling, r.Superseded = r.Cancelling || named, r.Superseded || named && step.Supersede
-			runs = append(runs, r)
-		}
-		s.Runs = runs
+		s.Runs, s.Software.Runs = afterStop(s.Runs, step), afterStop(s.Software.Runs, step)
 		for i := range s.ForeignRuns {
 			s.ForeignRuns[i].Cancelling = true
 		}
@@ -421,12 +536,30 @@ func after(s Seen, step Step, now time.Time) Seen {
 	return s
 }
 
+// afterStop returns the runs after some of them were cancelled or deleted.
+func afterStop(before []Run, step Step) (runs []Run) {
+	for _, r := range before {
+		named := slices.Contains(step.Runs, r.Name)
+		if named && step.Do == Prune {
+			continue
+		}
+		r.Cancelling, r.Superseded = r.Cancelling || named, r.Superseded || named && step.Supersede
+		runs = append(runs, r)
+	}
+	return runs
+}
+
 // finish returns the state after the run of the step has succeeded.
 func finish(s Seen, step Step, now time.Time) Seen {
-	s.Runs, s.Site = slices.Clone(s.Runs), maps.Clone(s.Site)
-	newest := s.Newest()
-	newest.State, newest.Started, newest.Completed, s.Collected = Succeeded, now, now, true
+	s.Runs, s.Software.Runs, s.Site = slices.Clone(s.Runs), slices.Clone(s.Software.Runs), maps.Clone(s.Site)
+	newest := s.Last()
+	newest.State, newest.Started, newest.Completed = Succeeded, now, now
+	if step.Operation == contract.OperationSoftware {
+		return finishSoftware(s, step)
+	}
+	s.Collected = true
 	r := step.Request
+	s = finishPlugins(s, step)
 	if s.Memory == nil || !contract.OperationOf(step.Operation).ChangesCluster() {
 		return s
 	}
@@ -434,11 +567,25 @@ func finish(s Seen, step Step, now time.Time) Seen {
 		memory := *s.Memory
 		memory.Nodes, memory.Request = s.Memory.Stamped(r), r
 		markUpgraded(memory.Nodes, r.Upgrade)
+		for i, n := range memory.Nodes {
+			if slices.Contains(r.Upgrade.Nodes, n.Name) {
+				memory.Nodes[i].Target = nil
+			}
+		}
+		memory.SettlePatched()
 		memory.Draining = slices.DeleteFunc(slices.Clone(memory.Draining), func(name string) bool { return slices.Contains(r.Upgrade.Nodes, name) })
 		s.Memory = &memory
 		return s
 	}
 	gone := slices.Clone(r.Lost)
+	memory := &contract.Installed{Request: r, Patched: s.Memory.Patched, Restored: s.Memory.Restored, RestoredBefore: s.Memory.RestoredBefore}
+	if r.Restore != nil {
+		gone = r.Gone()
+		memory.SetRestored(r.Restore.Asked)
+		if s.Kubeconfig != nil {
+			s.Kubeconfig = &Kubeconfig{Endpoint: "https://x", Expires: now.Add(time.Hour), Broken: "outdated", Outdated: true}
+		}
+	}
 	if r.Remove != nil {
 		gone = append(gone, leaving(r.Remove)...)
 		for _, n := range slices.Concat(s.Memory.Nodes, s.leftovers()) {
@@ -457,7 +604,8 @@ func finish(s Seen, step Step, now time.Time) Seen {
 			}
 		}
 	}
-	s.Memory, s.Nodes = &contract.Installed{Request: r, Nodes: nodes}, append(slices.Clone(nodes), s.Nodes...)
+	memory.Nodes, s.Memory = nodes, memory
+	s.Nodes = append(slices.Clone(nodes), s.Nodes...)
 	return s
 }
 
@@ -508,7 +656,7 @@ func TestNextReachesAFixpoint(t *testing.T) {
 		for ; steps < most; steps++ {
 			step := Next(s, now)
 			Report(p, s, step, nil, nil, now)
-			s.InstalledDigest = p.Status.InstalledDigest
+			s.InstalledDigest, s.Restored, s.Plugins.Unconfirmed = p.Status.InstalledDigest, p.Status.Restore, UnconfirmedPlugins(p)
 			if step.Do == Stay || step.Do == Release {
 				break
 			}

@@ -50,7 +50,7 @@ func (s *Seen) Remember(held []contract.Node) {
 	if !failed && !describes(request, nodes) {
 		return
 	}
-	memory := &contract.Installed{Request: request, EtcdNext: s.Started.EtcdNext}
+	memory := &contract.Installed{Request: request, EtcdNext: s.Started.EtcdNext, Patched: request.Patched}
 	if failed {
 		memory.Nodes = nameMembers(nodes)
 		memory.EtcdNext = cmp.Or(memory.EtcdNext, len(nodes)+1)
@@ -60,16 +60,21 @@ func (s *Seen) Remember(held []contract.Node) {
 		markUpgraded(memory.Nodes, s.Started.Upgrade)
 	}
 	s.markTargets(memory.Nodes)
+	memory.SettlePatched()
 	slices.SortStableFunc(memory.Nodes, func(a, b contract.Node) int { return order(a) - order(b) })
 	s.Memory = memory
+	s.rememberRestore()
 }
 
-// markUpgraded gives the nodes that a run has upgraded the version and the variables of its request. The
-// request has those of the other nodes in Members.
+// markUpgraded gives the nodes that a run has upgraded the version and the variables of its request, and its
+// patch level. The request has those of the other nodes in Members.
 func markUpgraded(nodes []contract.Node, upgrade *contract.Upgrade) {
 	for i := range nodes {
 		if upgrade != nil && slices.Contains(upgrade.Nodes, nodes[i].Name) {
 			nodes[i].Version, nodes[i].Settings = "", ""
+			if upgrade.Patch != "" {
+				nodes[i].Patched = upgrade.Patch
+			}
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // The rebuilt record has the members of etcd by the names that they have, and never gives a name
@@ -47,5 +49,27 @@ func TestRememberKeepsTheNamesOfEtcd(t *testing.T) {
 				w.seen.Remember(nil)
 			}
 		})
+	}
+}
+
+// A rebuilt record keeps what a run that applies variables without a drain has not completed: the patch of
+// a lost node.
+func TestRebuiltRecordOfAHalfPatchedNode(t *testing.T) {
+	half := &contract.Target{Patch: "monday"}
+	nodes := []contract.Node{{Name: "m", HostUID: "1"}, {Name: "w", HostUID: "2", Target: half}}
+	r := contract.Request{KubernetesVersion: "1.35.4", Members: nodes,
+		Upgrade: &contract.Upgrade{Nodes: []string{"m", "w"}, Narrow: &contract.Narrow{Variables: []string{"a"}}}}
+	for state, want := range map[State]*contract.Target{
+		Succeeded: half,
+		Failed:    {Version: "1.35.4", Settings: r.Settings(), Variables: []string{"a"}, Patch: "monday"},
+	} {
+		s := Seen{Started: r, Runs: []Run{{State: state, Touched: true}}}
+		s.Started.Members = []contract.Node{nodes[0], nodes[1]}
+		s.Started.Members[0].Settings, s.Started.Members[1].Settings = "old", "old"
+		record := []contract.Node{s.Started.Members[0], s.Started.Members[1]}
+		s.markTargets(record)
+		if diff := cmp.Diff(want, record[1].Target); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", state, diff)
+		}
 	}
 }

@@ -26,26 +26,32 @@ func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now 
 	reportRun(status, s)
 	reportInstalled(status, s)
 	reportUpgrade(status, s)
+	reportRestore(status, s)
+	reportSoftware(status, s, step, err, now)
+	if step.Idle != nil {
+		step = *step.Idle
+	}
 	reportFailure(p, s, step, now)
 	reportNodes(status, s, now)
 	reportCertificate(status, s)
+	reportPlugins(status, s)
 	status.PassedOver = s.passedOver(now)
 
 	status.InitializeConditions()
-	status.MarkPlugins(p.Spec.KUDPlugins)
 	c := conditions{status: status, seen: s, step: step, stepErr: err, err: errors.Join(err, beside), now: now}
 	status.MarkHostsClaimed(c.hostsClaimed())
 	status.MarkArtifactsAvailable(c.artifactsAvailable())
 	status.MarkClusterInstalled(c.clusterInstalled())
 	status.MarkKubeconfigReady(c.kubeconfigReady())
 	status.MarkClusterHealthy(c.clusterHealthy())
+	status.MarkPluginsInstalled(c.pluginsInstalled())
 	status.MarkHostsHealthy(c.hostsHealthy())
 	status.MarkCertificatesValid(c.certificatesValid())
 	status.MarkStalled(c.stalled()) // after the other conditions, because Ready repeats them
 }
 
 func reportRun(status *v1alpha1.ProvisioningStatus, s Seen) {
-	r := s.Newest()
+	r := s.shownRun()
 	if r == nil {
 		return // the run was deleted: keep its status
 	}
@@ -63,7 +69,7 @@ func instant(t time.Time) *metav1.Time {
 
 // reportInstalled stores facts that nobody can observe any more after the run was deleted.
 func reportInstalled(status *v1alpha1.ProvisioningStatus, s Seen) {
-	if r := s.Newest(); r != nil && r.State == Succeeded && !r.resets() {
+	if r := s.Newest(); r != nil && r.State != Active && r.built() && (r.State == Succeeded || r.Operation != contract.OperationPlugins) {
 		status.InstalledDigest = cmp.Or(r.Carried, r.Digest) // the stored digest, even if this build computes another one
 		if t := r.task(contract.TaskCollectKubeconfig); t != nil && t.Results[contract.ResultEndpoint] != "" {
 			status.APIEndpoint = t.Results[contract.ResultEndpoint]
@@ -106,6 +112,9 @@ func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 	default:
 		f.Hint = hint(p.Namespace, s.Name, r.Name, cause)
 	}
+	if text := s.deadHint(*r, cause); text != "" && f.Hint != step.Message {
+		f.Hint = text + "; otherwise: " + f.Hint
+	}
 	p.Status.Failure = f
 }
 
@@ -145,27 +154,31 @@ func (c conditions) artifactsAvailable() (corev1.ConditionStatus, string, string
 		return corev1.ConditionFalse, f.Reason, c.failureText()
 	case looked != nil && looked.State == Succeeded:
 		return corev1.ConditionTrue, reasonAvailable, cut(looked.Results[contract.ResultArtifacts], longestMessage)
-	case s.Installed():
+	case s.Installed(), s.works() && looked == nil:
 		return corev1.ConditionTrue, ReasonInstalled, "the artifacts were available when the cluster was installed"
 	}
 	return corev1.ConditionUnknown, c.step.Reason, c.words()
 }
 
 // personMustAct are the reasons for which no run starts before a user acts.
-var personMustAct = []string{ReasonSSHKeyMissing, ReasonSSHKeyInvalid, ReasonBadSettings, ReasonDepotRefused}
+var personMustAct = []string{ReasonSSHKeyMissing, ReasonSSHKeyInvalid, ReasonBadSettings, ReasonDepotRefused, ReasonPlugins}
 
 func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) {
 	s := c.seen
 	switch {
 	case s.Deleting:
 		return corev1.ConditionUnknown, ReasonDeleting, c.words()
-	case s.Installed() && s.pending() != "" && !s.blocked():
+	case c.step.Reason == ReasonRestoreRefused && s.Installed() && s.quorum() && s.Memory != nil && s.Memory.Restoring == "":
+		return corev1.ConditionUnknown, ReasonRestoreRefused, cut(c.words(), longestMessage) // the cluster works
+	case c.step.Reason == ReasonRestoreRefused:
+		return corev1.ConditionFalse, ReasonRestoreRefused, cut(c.words(), longestMessage)
+	case s.Installed() && s.pending() != "" && (!s.blocked() || s.restores()):
 		return c.changing()
 	case s.Installed() && s.specChanged():
 		return corev1.ConditionUnknown, ReasonSpecChanged, s.changedText()
 	case s.Installed() && s.upgradeWaiting() != "":
 		return corev1.ConditionUnknown, ReasonUpgradeWaiting, cut(s.upgradeWaiting(), longestMessage)
-	case s.Installed():
+	case s.works():
 		return corev1.ConditionTrue, ReasonInstalled, recap(s) + remains(s)
 	case c.failure() != nil:
 		return corev1.ConditionFalse, c.status.Failure.Reason, c.failureText()
@@ -197,7 +210,7 @@ func (c conditions) changing() (corev1.ConditionStatus, string, string) {
 // in this list.
 var lasting = map[string]bool{
 	ReasonInvalidSpec: true, ReasonSpecChanged: true, ReasonSSHKeyInvalid: true, ReasonKubeconfigLost: true, ReasonExpired: true, ReasonHostsLost: true,
-	ReasonBadSettings: true, ReasonDepotRefused: true, ReasonUpgradeWaiting: true,
+	ReasonBadSettings: true, ReasonDepotRefused: true, ReasonPlugins: true, ReasonUpgradeWaiting: true, ReasonRestoreRefused: true,
 }
 
 // stalled returns the reason why nothing continues until a user acts. It is empty if something
@@ -227,8 +240,10 @@ func (c conditions) kubeconfigReady() (corev1.ConditionStatus, string, string) {
 		return corev1.ConditionFalse, ReasonKubeconfigLost, cut(c.stepErr.Error(), longestMessage)
 	case c.step.Do == StoreKubeconfig:
 		return corev1.ConditionUnknown, reasonStoring, "Secret " + name + " is being written"
+	case c.seen.Installed() && k != nil:
+		return corev1.ConditionFalse, ReasonKubeconfigLost, fmt.Sprintf("Secret %s is unusable (%s), and there is no data to recreate it: %s", name, cut(k.Broken, 200), c.collectAnother())
 	case c.seen.Installed():
-		return corev1.ConditionFalse, ReasonKubeconfigLost, fmt.Sprintf("Secret %s is missing or unusable, and there is no data to recreate it: %s", name, c.collectAnother())
+		return corev1.ConditionFalse, ReasonKubeconfigLost, fmt.Sprintf("Secret %s is missing, and there is no data to recreate it: %s", name, c.collectAnother())
 	}
 	return corev1.ConditionUnknown, v1alpha1.ReasonWaiting, "the cluster is not installed yet"
 }

@@ -16,7 +16,10 @@ type Seen struct {
 	Generation int64
 
 	Deleting bool
-	Paused   bool
+	// Foreground means that a user has deleted the Provisioning in the foreground, and that Kubernetes'
+	// garbage collector has not come to the end of its dependents: it may delete any of them.
+	Foreground bool
+	Paused     bool
 	// Retain means that spec.deletionPolicy is Retain.
 	Retain bool
 	// Terminating means that the namespace is being deleted, so that no run can be created in it.
@@ -44,13 +47,25 @@ type Seen struct {
 	// Started is the request of the newest run. While that run is active, no edit of the spec
 	// changes it. It is the zero value if it is not known.
 	Started contract.Request
+	// Created is when the Provisioning was created.
+	Created time.Time
+	// Restore is the value of contract.AnnotationRestore. Restored is the status of a restore that is
+	// stored; nil: there is none.
+	Restore  string
+	Restored *v1alpha1.RestoreStatus
+	// Proved is the value of contract.KeyProved.
+	Proved string
+	// Source is the Backup that a requested restore needs. Backup is the newest successful Backup of the
+	// cluster; nil: there is none. Both are observed only if NeedsBackups reports so.
+	Source Source
+	Backup *v1alpha1.Backup
 	// Invalid explains why the spec cannot be used. The webhook should have rejected such a spec.
 	Invalid string
 	// Settings explains why the site's settings cannot be used, and Depot why the depot cannot be
 	// used. Both name the next action. Empty: there is no problem.
 	Settings, Depot string
 
-	// Runs of this Provisioning, oldest first.
+	// Runs of this Provisioning, oldest first, except those in Software.
 	Runs []Run
 	// ForeignRuns are active PipelineRuns that have this cluster's label, but are not owned by this
 	// Provisioning, such as a user's copy of a run. Between two tasks such a run has neither an
@@ -107,10 +122,14 @@ type Seen struct {
 
 	// Progress is the last progress that the kubespray task wrote.
 	Progress *contract.Progress
+	// Plugins are what is known about the plugins of the cluster.
+	Plugins Plugins
+	// Software is what is known about the Softwares of the cluster.
+	Software Softwares
 	// Kubeconfig is the stored kubeconfig; nil: there is none.
 	Kubeconfig *Kubeconfig
-	// Collected means that the last run returned a certificate that is still valid, and that its
-	// private key still exists.
+	// Collected means that the last run, which may still install plugins or may have failed in this,
+	// returned a certificate that is still valid, and that its private key still exists.
 	Collected bool
 
 	// PassedOver are the hosts that the stored status passes over. Failed are the claimed hosts that
@@ -155,6 +174,8 @@ type Kubeconfig struct {
 	Endpoint string
 	Expires  time.Time
 	Broken   string // why it cannot be used; empty: it can be used
+	// Outdated means that it is of before a restore of the cluster, so that a run must collect another one.
+	Outdated bool
 }
 
 // Limits are the site's settings.
@@ -185,6 +206,7 @@ type Run struct {
 
 	Digest, Inputs, Retry string   // the values when the run was started
 	Carried               string   // the digest in the run's annotations, if Recompute has replaced Digest; empty: Digest is unchanged
+	Restore               string   // contract.Restore.Asked of the backup that the run restores; empty: none
 	Replaces              []string // the losses that the run repairs; each is the result of Loss.Key
 	SSHKey                SSHKey   // the key when the run was started; empty: an older build of BPA did not record the key
 
@@ -213,7 +235,8 @@ func (r Run) task(name string) *Task {
 	return nil
 }
 
-// Newest returns the newest run, which determines the state; nil before the first run.
+// Newest returns the newest run, which determines the state; nil before the first run. A run for Softwares
+// determines nothing.
 func (s Seen) Newest() *Run {
 	if len(s.Runs) == 0 {
 		return nil
@@ -224,7 +247,7 @@ func (s Seen) Newest() *Run {
 // ActiveRuns returns the active runs. There is at most one, unless a user has started another.
 func (s Seen) ActiveRuns() []Run {
 	var active []Run
-	for _, r := range s.Runs {
+	for _, r := range slices.Concat(s.Runs, s.Software.Runs) {
 		if r.State == Active {
 			active = append(active, r)
 		}
@@ -271,15 +294,15 @@ func (s *Seen) Recompute(carried, digest string) bool {
 // installedDigest returns the digest of the installed cluster, even if a later run failed in this
 // cluster. It is empty if no cluster is installed.
 func (s Seen) installedDigest() string {
-	if r := s.Newest(); r != nil && r.State == Succeeded && !r.resets() {
+	if r := s.Newest(); r != nil && r.State != Active && r.built() && (r.State == Succeeded || r.Operation != contract.OperationPlugins) {
 		return r.Digest
 	}
 	return s.InstalledDigest
 }
 
 // Installed reports whether the cluster runs and is complete, as far as this is known: the newest
-// run succeeded, or all runs were deleted, or the newest run failed and has no meaning any more. While
-// a run is active, it returns false.
+// run succeeded, or only its plugins have failed, or all runs were deleted, or the newest run failed and
+// has no meaning any more. While a run is active, it returns false.
 func (s Seen) Installed() bool {
 	newest := s.Newest()
 	switch {
@@ -288,7 +311,7 @@ func (s Seen) Installed() bool {
 	case newest.State == Succeeded:
 		return !newest.resets()
 	}
-	return newest.State == Failed && s.settled()
+	return newest.State == Failed && (newest.built() && s.Complete() || s.settled())
 }
 
 // settled reports whether the newest run, which failed, has no meaning any more, because the installed
@@ -297,11 +320,17 @@ func (s Seen) Installed() bool {
 // settled, because nodes have the newer version. Without a kubeconfig, another run must collect one.
 func (s Seen) settled() bool {
 	newest := s.Newest()
-	if newest == nil || newest.State != Failed || newest.resets() || s.Memory == nil || !s.Complete() || s.asked() || s.Kubeconfig == nil {
+	if newest == nil || newest.State != Failed || newest.resets() || s.Memory == nil || !s.Complete() || s.asked() || s.PluginChange() != "" {
+		return false
+	}
+	if s.Kubeconfig == nil || s.Kubeconfig.Outdated {
 		return false
 	}
 	if _, changes := s.nextChange(); changes || s.Started.Upgrade != nil && s.upgrading() != nil {
 		return false
+	}
+	if newest.Operation == contract.OperationRestore { // the request was taken back before anything was changed
+		return s.RestoreAsked() == "" && s.Memory.Restored != newest.Restore
 	}
 	return !s.wanted(*newest) || len(newest.Replaces) > 0 && !slices.ContainsFunc(newest.Replaces, s.isLost) && !s.onlyCollects()
 }

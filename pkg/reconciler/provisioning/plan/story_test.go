@@ -90,6 +90,13 @@ type scene struct {
 	// brief leaves out conditions that say the same as Ready, and conditions without a problem.
 	brief bool
 	macs  map[string]string // of the slots that are pinned
+	// backups are the Backups of the namespace, and badKey why the key does not open them.
+	backups []*v1alpha1.Backup
+	badKey  string
+	// installsPlugins reports that the newest run installs plugins.
+	installsPlugins bool
+	// processed are the nodes that the newest run for Softwares has processed.
+	processed []string
 }
 
 func newScene() *scene {
@@ -127,7 +134,29 @@ func (w *scene) happen(t *testing.T, words []string) {
 		}
 	case "edit": // the same words as without "edit", after the first run
 		w.happen(t, words[1:])
-		w.edited(fmt.Sprint(w.seen.Slots, w.seen.Sets, w.seen.Request.KubernetesVersion, w.seen.Request.PodSubnet, w.macs, w.seen.Request.Settings()))
+		w.edited(fmt.Sprint(w.seen.Slots, w.seen.Sets, w.seen.Request.KubernetesVersion, w.seen.Request.PodSubnet, w.macs, w.seen.Request.Settings(), w.seen.Request.Patched))
+	case "plugins":
+		w.plugins(words[1:])
+		w.seen.Inputs = w.pluginInputs()
+		if r := w.seen.Newest(); r != nil {
+			w.seen.Generation++
+			w.seen.Edited = r.Inputs != w.seen.Inputs
+		}
+	case "facts": // of hosts have changed what a plugin's requirements find
+		w.plugins(words[1:])
+	case "plugin":
+		w.recordPlugin(words[1:])
+	case "plugins-wrong":
+		w.seen.Plugins.Problem = rest
+	case "ships": // a newer BPA
+		for i, p := range w.seen.Request.Plugins {
+			if p.Name == arg(1) {
+				w.seen.Request.Plugins[i].Version = arg(2)
+			}
+		}
+	case "ignored-by-older-build": // which has reported this in the status
+		w.p.Status.MarkPluginsInstalled(corev1.ConditionFalse, v1alpha1.ReasonPluginsNotSupported, "this version of BPA does not install KUD plugins yet")
+		w.p.Status.Plugins, w.seen.Plugins.Record, w.seen.Started.Plugins = nil, nil, nil
 	case "policy-replace":
 		w.seen.Replace = v1alpha1.ReplacePolicy(arg(1))
 	case "mac": // pins a node to a host; the hosts of this world have the MAC addresses mac-of-HOST
@@ -162,6 +191,18 @@ func (w *scene) happen(t *testing.T, words []string) {
 		for i, n := range w.seen.Memory.Nodes {
 			if slices.Contains(words[1:], n.Name) {
 				w.seen.Memory.Nodes[i].Target = &contract.Target{Version: w.seen.Started.KubernetesVersion, Settings: w.seen.Started.Settings()}
+				if u := w.seen.Started.Upgrade; u != nil && u.Narrow != nil {
+					w.seen.Memory.Nodes[i].Target.Variables = u.Narrow.Variables
+				}
+			}
+		}
+	case "patch": // the value of the annotation; empty: it was removed
+		w.seen.Request.Patched = arg(1)
+	case "half-patched": // the run has begun to patch these nodes
+		w.seen.Memory.Nodes = slices.Clone(w.seen.Memory.Nodes)
+		for i, n := range w.seen.Memory.Nodes {
+			if slices.Contains(words[1:], n.Name) {
+				w.seen.Memory.Nodes[i].Target = &contract.Target{Patch: w.seen.Started.Upgrade.Patch}
 			}
 		}
 	case "record": // lost
@@ -284,11 +325,16 @@ func (w *scene) happen(t *testing.T, words []string) {
 		}
 		w.task(t, contract.TaskKubespray, "fails", rest)
 		w.end(t, "fails", "Failed")
+	case "backup", "restore", "proves", "begins", "key": // see story_restore_test.go
+		w.restores(t, words[0], words[1:])
+	case "history", "software", "software-disruption", "software-unknown", "software-asked", "software-looked", "software-installed", "software-silent", "software-failed":
+		w.softwares(t, words[0], words[1:])
 	case "forgotten":
 		w.seen.Runs = nil
 		w.seen.Collected = false
 	case "pruned":
-		w.seen.Runs = slices.DeleteFunc(w.seen.Runs, func(r Run) bool { return slices.Contains(w.last.Runs, r.Name) })
+		pruned := func(r Run) bool { return slices.Contains(w.last.Runs, r.Name) }
+		w.seen.Runs, w.seen.Software.Runs = slices.DeleteFunc(w.seen.Runs, pruned), slices.DeleteFunc(w.seen.Software.Runs, pruned)
 	case "kubeconfig":
 		w.kubeconfig(t, arg(1))
 	case "key-gone":
@@ -316,7 +362,7 @@ func (w *scene) advance(t *testing.T) {
 
 // all runs the chosen operation to its end.
 func (w *scene) all(t *testing.T) {
-	if w.seen.Newest() == nil || w.seen.Newest().State != Active {
+	if w.seen.Last() == nil || w.seen.Last().State != Active {
 		w.happen(t, []string{"starts"})
 	}
 	if contract.OperationOf(w.newest(t).Operation).Has(contract.TaskKubespray) {
@@ -325,15 +371,20 @@ func (w *scene) all(t *testing.T) {
 	if contract.OperationOf(w.newest(t).Operation).Has(contract.TaskCollectKubeconfig) {
 		w.task(t, contract.TaskCollectKubeconfig, "succeeds", "")
 	}
+	if contract.OperationOf(w.newest(t).Operation).Has(contract.TaskInstallSoftware) {
+		w.task(t, contract.TaskInstallSoftware, "succeeds", "")
+	} else if w.installsPlugins {
+		w.task(t, contract.TaskInstallPlugins, "succeeds", "")
+	}
 	w.end(t, "succeeds", "")
 }
 
 func (w *scene) newest(t *testing.T) *Run {
 	t.Helper()
-	if w.seen.Newest() == nil {
+	if w.seen.Last() == nil {
 		t.Fatal("there is no run yet")
 	}
-	return w.seen.Newest()
+	return w.seen.Last()
 }
 
 // edited simulates how observe compares the spec with that of the newest run.
@@ -350,12 +401,17 @@ func (w *scene) create(t *testing.T) {
 	if w.last.Do != StartRun {
 		t.Fatalf("the story creates a run, but %+v was chosen", w.last)
 	}
+	if w.last.Operation == contract.OperationSoftware {
+		w.createSoftware()
+		return
+	}
 	w.seen.Runs = append(w.seen.Runs, Run{
 		Name: fmt.Sprintf("edge-1-%s-%d", w.last.Operation, w.last.Number), Number: w.last.Number, Attempt: w.last.Attempt,
-		Operation: w.last.Operation, Replaces: w.last.Replaces,
+		Operation: w.last.Operation, Replaces: w.last.Replaces, Restore: askedBy(w.last.Request),
 		Digest: w.seen.Digest, Inputs: w.seen.Inputs, Generation: w.seen.Generation, Retry: w.seen.Retry, Started: w.now,
 	})
-	w.seen.Started = w.last.Request
+	w.seen.Started, w.installsPlugins = w.last.Request, w.last.Plugins
+	w.seen.Collected = false // the new run has not collected a kubeconfig
 	if w.seen.Started.Operation = w.last.Operation; w.last.Request.Remove == nil || w.seen.Memory == nil {
 		return
 	}
@@ -468,14 +524,22 @@ func (w *scene) remember() {
 	if w.seen.Memory != nil {
 		stamped.Nodes, before = w.seen.Memory.Stamped(r), w.seen.Memory.Nodes
 	}
-	w.seen.Memory, w.seen.Rebuilt = &contract.Installed{Request: r}, false
+	patched := r.Patched // of the first installation
+	if w.seen.Memory != nil {
+		patched = w.seen.Memory.Patched
+	}
+	record := &contract.Installed{Request: r, Patched: patched}
+	w.restored(record)
+	w.seen.Memory, w.seen.Rebuilt = record, false
 	w.seen.Memory.Nodes, w.seen.Memory.EtcdNext = inventory.Members(r, nodes)
-	contract.CopyTargets(w.seen.Memory.Nodes, before, r.Gone())
+	contract.CopyTargets(w.seen.Memory.Nodes, before, r.Renewed())
 	for i, n := range w.seen.Memory.Nodes { // lost nodes that stay are not nodes of the run
 		if j := slices.IndexFunc(stamped.Nodes, func(o contract.Node) bool { return o.Name == n.Name }); j >= 0 && slices.Contains(r.Kept, n.Name) {
 			w.seen.Memory.Nodes[i].Version, w.seen.Memory.Nodes[i].Settings = stamped.Nodes[j].Version, stamped.Nodes[j].Settings
+			w.seen.Memory.Nodes[i].Patched = stamped.Nodes[j].Patched
 		}
 	}
+	w.seen.Memory.SettlePatched()
 }
 
 // upgrade simulates how the task kubespray records the nodes that it has upgraded.
@@ -488,10 +552,15 @@ func (w *scene) upgrade(names []string) {
 	for i, n := range memory.Nodes {
 		if slices.Contains(names, n.Name) {
 			memory.Nodes[i].Version, memory.Nodes[i].Settings, memory.Nodes[i].Target = r.KubernetesVersion, r.Settings(), nil
+			if r.Upgrade.Patch != "" {
+				memory.Nodes[i].Patched = r.Upgrade.Patch
+			}
 		}
-		all = all && memory.At(memory.Nodes[i], r.KubernetesVersion, r.Settings())
+		level, patch := memory.Lacks(memory.Nodes[i], r)
+		all = all && !level && !patch
 	}
 	if all {
+		memory.SettlePatched()
 		r.Upgrade, r.Operation, r.Members = nil, "", nil
 		memory.Request = r
 		for i := range memory.Nodes {
@@ -671,10 +740,22 @@ func (w *scene) task(t *testing.T, name, state, text string) {
 			}
 			if u := w.seen.Started.Upgrade; u != nil {
 				task.Results[contract.ResultRecap] = fmt.Sprintf("%s upgraded to %s", strings.Join(u.Nodes, ", "), w.seen.Started.KubernetesVersion)
+				switch {
+				case u.Narrow != nil:
+					task.Results[contract.ResultRecap] = "variables " + strings.Join(u.Narrow.Variables, ", ") + " applied, without a drain"
+				case w.seen.Started.OnlyPatches():
+					task.Results[contract.ResultRecap] = strings.Join(u.Nodes, ", ") + " patched"
+				}
 				w.upgrade(u.Nodes)
 			} else if w.seen.Recorded && !r.resets() {
 				w.remember()
 			}
+		}
+		if name == contract.TaskInstallPlugins {
+			w.pluginsSucceed()
+		}
+		if name == contract.TaskInstallSoftware {
+			w.softwareSucceeds(t)
 		}
 		if name == contract.TaskCollectKubeconfig {
 			task.Results[contract.ResultEndpoint] = "https://10.0.0.1:6443"
@@ -739,14 +820,17 @@ func (w *scene) describe() string {
 	if w.seen.Memory == nil {
 		w.seen.Rebuilt = true
 	}
+	w.seen.Restored = w.p.Status.Restore
 	w.seen.Remember(nil)
 	w.p.Generation = w.seen.Generation
 	w.seen.Unapplied, w.seen.Unconfirmed = Unapplied(w.p), UnconfirmedIn(&w.p.Status)
+	w.lookForBackups()
+	w.seen.Plugins.Unconfirmed = UnconfirmedPlugins(w.p)
 	w.ask()
 	seen := w.needs()
 	w.last = Next(seen, w.now)
 	Report(w.p, seen, w.last, nil, nil, w.now)
-	w.seen.InstalledDigest, w.seen.PassedOver = w.p.Status.InstalledDigest, w.p.Status.PassedOver
+	w.seen.InstalledDigest, w.seen.PassedOver, w.seen.Restored = w.p.Status.InstalledDigest, w.p.Status.PassedOver, w.p.Status.Restore
 	w.p.Status.ObservedGeneration = w.seen.Generation // knative's reconciler does this
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -770,7 +854,20 @@ func (w *scene) describe() string {
 		say("  queue            since %s, place %d of %d", q.Since.UTC().Format("15:04:05"), q.Place, q.Length)
 	}
 	if u := status.Upgrade; u != nil {
-		say("  upgrade          %s to %s, hop %s, %d of %d: %s", u.From, u.To, u.Hop, u.Done, u.Total, u.Message)
+		patch := ""
+		if u.Patch != "" {
+			patch = ", patch " + u.Patch
+		}
+		if u.OnlyPatch {
+			patch += " only"
+		}
+		say("  upgrade          %s to %s, hop %s%s, %d of %d: %s", u.From, u.To, u.Hop, patch, u.Done, u.Total, u.Message)
+	}
+	if status.Patched != "" {
+		say("  patched          %s", status.Patched)
+	}
+	if r := status.Restore; r != nil {
+		say("  restore          %s", describeRestore(*r))
 	}
 	if p := status.Progress; p != nil {
 		end := ""
@@ -798,6 +895,8 @@ func (w *scene) describe() string {
 	if c := status.GetCondition(v1alpha1.ConditionArtifactsAvailable); c.IsFalse() || !w.brief && c.IsTrue() && c.Reason == reasonAvailable {
 		say("  Artifacts        %s %s: %s", c.Status, c.Reason, c.Message)
 	}
+	w.describePlugins(say)
+	w.describeSoftware(say)
 	if c := status.GetCondition(v1alpha1.ConditionStalled); c != nil {
 		say("  Stalled          %s %s", c.Status, c.Reason)
 	}

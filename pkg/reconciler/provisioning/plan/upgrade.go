@@ -28,13 +28,35 @@ func (s Seen) rollout() change.Rollout {
 // markTargets marks the nodes of a rebuilt record that are half changed: those that were before the newest
 // run, and those that this run was to upgrade, if it failed after it was connected to them.
 func (s Seen) markTargets(record []contract.Node) {
-	contract.CopyTargets(record, s.Started.Members, s.Started.Gone())
+	renewed := s.Started.Gone()
+	if newest := s.Newest(); newest != nil && newest.State == Succeeded {
+		renewed = s.Started.Renewed()
+	}
+	contract.CopyTargets(record, s.Started.Members, renewed)
 	u, newest := s.Started.Upgrade, s.Newest()
+	before := contract.Installed{Request: s.Started, Patched: s.Started.Patched}
 	for i := range record {
 		switch {
 		case u == nil || !slices.Contains(u.Nodes, record[i].Name):
 		case newest != nil && newest.State == Failed && newest.Touched:
-			record[i].Target = &contract.Target{Version: s.Started.KubernetesVersion, Settings: s.Started.Settings()}
+			level, patch := before.Lacks(record[i], s.Started)
+			target := &contract.Target{}
+			if level {
+				target.Version, target.Settings = s.Started.KubernetesVersion, s.Started.Settings()
+			}
+			if patch {
+				target.Patch = u.Patch
+			}
+			if begun := record[i].Target.Unpatched(); u.Narrow != nil {
+				if target.Variables = u.Narrow.Variables; begun != nil { // the run patches nothing
+					target.Patch = begun.Patch
+				}
+			}
+			if record[i].Target = nil; level || target.Patch != "" {
+				record[i].Target = target
+			}
+		case (newest == nil || newest.State == Succeeded) && u.Narrow != nil:
+			record[i].Target = record[i].Target.Unpatched()
 		case newest == nil || newest.State == Succeeded:
 			record[i].Target = nil
 		}
@@ -55,9 +77,20 @@ func (s Seen) upgradeWaiting() string {
 		return ""
 	}
 	if p := s.upgrading(); p != nil && p.Waits != "" {
-		return "the upgrade to Kubernetes " + p.To + " waits: " + s.whyWaits(p) + " (" + p.Versions + ")"
+		return "the " + workOf(p) + " waits: " + s.whyWaits(p) + " (" + p.Versions + ")"
 	}
 	return ""
+}
+
+// workOf names what is under way.
+func workOf(p *change.Progress) string {
+	switch {
+	case p.OnlyPatch:
+		return "patch of the operating systems"
+	case p.Patch != "":
+		return "upgrade to Kubernetes " + p.To + " with a patch of the operating systems"
+	}
+	return "upgrade to Kubernetes " + p.To
 }
 
 // whyWaits returns why the upgrade waits, with the command that lets it go on if there is one.
@@ -78,6 +111,9 @@ func upgradeWaits(s Seen, _ time.Time) (Step, bool) {
 // reportUpgrade reports an upgrade that is under way, has failed or waits.
 func reportUpgrade(status *v1alpha1.ProvisioningStatus, s Seen) {
 	p := s.upgrading()
+	if s.Memory != nil {
+		status.Patched = s.Memory.Patched
+	}
 	if status.Upgrade = nil; p == nil || s.Deleting {
 		return
 	}
@@ -92,6 +128,7 @@ func reportUpgrade(status *v1alpha1.ProvisioningStatus, s Seen) {
 	}
 	status.Upgrade = &v1alpha1.UpgradeStatus{
 		From: p.From, To: p.To, Hop: p.Hop, Newest: p.Newest, Done: int32(p.Done), Total: int32(p.Total), Message: cut(message, longestMessage),
+		Patch: p.Patch, OnlyPatch: p.OnlyPatch,
 	}
 	if s.unconfirmedUpgrade() {
 		status.Upgrade.Unconfirmed = s.requestedLevel()
@@ -102,7 +139,7 @@ func reportUpgrade(status *v1alpha1.ProvisioningStatus, s Seen) {
 // upgrade leaves at which version. It is empty if the newest run is no such run.
 func (s Seen) upgradeStopped() string {
 	newest, u := s.Newest(), s.Started.Upgrade
-	if newest == nil || newest.State != Failed || u == nil || newest.Operation != contract.OperationUpgradeControlPlane && newest.Operation != contract.OperationUpgradeNodes {
+	if newest == nil || newest.State != Failed || u == nil || !contract.OperationOf(newest.Operation).Upgrades() {
 		return ""
 	}
 	p := s.upgrading()
@@ -111,8 +148,9 @@ func (s Seen) upgradeStopped() string {
 	}
 	var untouched, left []string
 	for _, n := range s.Memory.Nodes {
+		level, patch := s.Memory.Lacks(n, s.Started)
 		switch {
-		case s.Memory.At(n, s.Started.KubernetesVersion, s.Started.Settings()):
+		case !level && !patch:
 		case slices.Contains(u.Nodes, n.Name):
 			left = append(left, n.Name)
 		default:

@@ -28,14 +28,37 @@ func MakeRequestConfigMap(p *v1alpha1.Provisioning, r contract.Request, digest s
 	return &corev1.ConfigMap{
 		ObjectMeta: meta(p, contract.RequestName(p.Name)),
 		Data: map[string]string{
-			contract.KeyRequest: string(text), contract.KeyVersion: strconv.Itoa(contract.Version), KeyRevert: back, KeyDigest: digest,
+			contract.KeyRequest: string(text), contract.KeyVersion: strconv.Itoa(r.ContractVersion()), KeyRevert: back, KeyDigest: digest,
 		},
 	}, nil
+}
+
+// MakeSoftwareRequestConfigMap returns the ConfigMap with the request of a run for Softwares. It does not
+// replace that of the newest run that has changed the cluster.
+func MakeSoftwareRequestConfigMap(p *v1alpha1.Provisioning, r contract.Request, digest string) (*corev1.ConfigMap, error) {
+	cm, err := MakeRequestConfigMap(p, r, digest)
+	if err != nil {
+		return nil, err
+	}
+	cm.Name = contract.SoftwareRequestName(p.Name)
+	return cm, nil
+}
+
+// MakeSoftwareConfigMap returns the ConfigMap in which tasks store the record of the software. A cluster that
+// never had a Software has none.
+func MakeSoftwareConfigMap(p *v1alpha1.Provisioning) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: meta(p, contract.SoftwareName(p.Name))}
 }
 
 // MakeInventoryConfigMap returns the inventory's ConfigMap with only these nodes, as JSON.
 func MakeInventoryConfigMap(p *v1alpha1.Provisioning, nodes string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: meta(p, contract.InventoryName(p.Name)), Data: map[string]string{contract.KeyNodes: nodes}}
+}
+
+// MakePluginsConfigMap returns the ConfigMap in which the task install-plugins stores the states of the
+// plugins. A cluster that never had plugins has none.
+func MakePluginsConfigMap(p *v1alpha1.Provisioning) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: meta(p, contract.PluginsName(p.Name))}
 }
 
 // MakeTaskConfigMaps returns the ConfigMaps that tasks write. The controller creates them empty, so

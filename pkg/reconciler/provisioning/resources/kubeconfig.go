@@ -101,8 +101,8 @@ func ReadKubeconfig(secret *corev1.Secret) (endpoint string, expires time.Time, 
 		return "", time.Time{}, fmt.Errorf("key %q of Secret %s: %w", KeyKubeconfig, secret.Name, err)
 	}
 	config, err := clientcmd.Load(secret.Data[KeyKubeconfig])
-	if err != nil {
-		return bad(err)
+	if err != nil { // which may quote the text, and conditions show it
+		return bad(errors.New("this is not a kubeconfig"))
 	}
 	context := config.Contexts[config.CurrentContext]
 	if context == nil || config.Clusters[context.Cluster] == nil || config.AuthInfos[context.AuthInfo] == nil {
@@ -124,8 +124,8 @@ func MoveKubeconfig(secret *corev1.Secret, address string) (moved *corev1.Secret
 		return nil, "", fmt.Errorf("key %q of Secret %s: %w", KeyKubeconfig, secret.Name, err)
 	}
 	config, err := clientcmd.Load(secret.Data[KeyKubeconfig])
-	if err != nil {
-		return bad(err)
+	if err != nil { // which may quote the text, and conditions show it
+		return bad(errors.New("this is not a kubeconfig"))
 	}
 	context := config.Contexts[config.CurrentContext]
 	if context == nil || config.Clusters[context.Cluster] == nil {

@@ -30,6 +30,7 @@ type Run struct {
 	Operation string   // empty: install
 	Release   string   // kubespray release; empty: the Tasks without a release in their names
 	Replaces  []string // "node=host", for the replace operation
+	Restore   string   // contract.Restore.Asked, for a restore
 	Number    int32    // number among all runs, which is a part of the name
 	Attempt   int32    // which attempt at the same requested state this run is, from 1; a failure that costs no attempt does not raise it
 	Digest    string
@@ -37,6 +38,8 @@ type Run struct {
 	Retry     string // value of the retry annotation that requested the run
 	CSR       string // PEM
 	Played    string // digest of an inventory with which the playbook has already succeeded; empty: none
+	// Plugins means that the run installs and removes plugins.
+	Plugins bool
 	// SSHKey and SSHSecret are the values of the annotations with these names; empty: no
 	// annotation.
 	SSHKey, SSHSecret string
@@ -59,6 +62,7 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 	}
 	for name, value := range map[string]string{
 		contract.AnnotationRetry: run.Retry, AnnotationSSHKey: run.SSHKey, AnnotationSSHSecret: run.SSHSecret,
+		contract.AnnotationRestore: run.Restore,
 	} {
 		if value != "" {
 			m.Annotations[name] = value
@@ -67,7 +71,7 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 	return &tekton.PipelineRun{
 		ObjectMeta: m,
 		Spec: runs.Run{
-			Name: p.Name, Operation: operation, Release: run.Release, SSHSecret: p.Spec.SSH.Secret(), Timeout: p.Spec.Timeouts.InstallTimeout(),
+			Name: p.Name, Operation: operation, Release: run.Release, SSHSecret: p.Spec.SSH.Secret(), Timeout: p.Spec.Timeouts.InstallTimeout(), Plugins: run.Plugins,
 		}.Spec(makeParams(run, operation)...),
 	}
 }

@@ -73,7 +73,7 @@ func TestMakePipelineRun(t *testing.T) {
 	if run.Spec.Timeouts.Pipeline.Duration != 3*time.Hour || run.Spec.Timeouts.Tasks.Duration != 3*time.Hour {
 		t.Errorf("timeouts %+v: want 3h for the run and for its tasks", run.Spec.Timeouts)
 	}
-	for _, task := range contract.Tasks {
+	for _, task := range contract.OperationOf(contract.OperationInstall).Tasks() {
 		if got, want := run.GetTaskRunSpec(task.Name).ServiceAccountName, "edge-1-"+task.Name; got != want {
 			t.Errorf("%s runs as %s, want %s", task.Name, got, want)
 		}
@@ -115,8 +115,10 @@ func TestRights(t *testing.T) {
 	want := map[string][]string{
 		"edge-1-select-hosts":       {"get", "update", "edge-1-inventory"},
 		"edge-1-render-inventory":   {"get", "update", "edge-1-inventory"},
-		"edge-1-kubespray":          {"get", "update", "edge-1-known-hosts", "edge-1-progress", "edge-1-installed"},
+		"edge-1-kubespray":          {"get", "update", "edge-1-known-hosts", "edge-1-progress", "edge-1-installed", "edge-1-software"},
 		"edge-1-collect-kubeconfig": {"get", "edge-1-known-hosts"},
+		"edge-1-install-plugins":    {"get", "update", "edge-1-known-hosts", "edge-1-progress", "edge-1-plugins"},
+		"edge-1-install-software":   {"get", "update", "edge-1-known-hosts", "edge-1-progress", "edge-1-software"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("roles (-want +got):\n%s", diff)
@@ -134,6 +136,7 @@ func TestRights(t *testing.T) {
 		"edge-1-render-inventory to edge-1-render-inventory":     role("Role", "edge-1-render-inventory"),
 		"edge-1-kubespray to edge-1-kubespray":                   role("Role", "edge-1-kubespray"),
 		"edge-1-collect-kubeconfig to edge-1-collect-kubeconfig": role("Role", "edge-1-collect-kubeconfig"),
+		"edge-1-install-plugins to edge-1-install-plugins":       role("Role", "edge-1-install-plugins"),
 	}
 	if diff := cmp.Diff(wantBound, bound); diff != "" {
 		t.Errorf("bindings (-want +got):\n%s", diff)

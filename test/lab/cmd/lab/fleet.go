@@ -48,12 +48,15 @@ func newFleet(namespace, depot string) (*fleet.Fleet, error) {
 
 func upCommand() *cobra.Command {
 	var nodes, misfits int
+	var reboots bool
 	c := fleetCommand("up", "Create machines: host-1... satisfy a request for 8 CPUs and 16Gi, misfit-1... do not", cobra.NoArgs,
 		func(c *cobra.Command, f *fleet.Fleet, _ []string) error {
+			f.Reboots = reboots
 			return f.Up(c.Context(), fleet.Shapes(nodes, misfits)...)
 		})
 	c.Flags().IntVar(&nodes, "nodes", 3, "number of hosts that fit; of every three, two have 8 CPUs and 16Gi, the third has 16 CPUs and 32Gi")
 	c.Flags().IntVar(&misfits, "misfits", 0, "number of hosts that do not fit; of every two, the first has 2 CPUs and 4Gi, the second has 32 CPUs and 128Gi but is in error")
+	c.Flags().BoolVar(&reboots, "reboots", false, "machines can reboot by systemctl reboot, which gives them another boot ID")
 	return c
 }
 

@@ -33,3 +33,11 @@ type ProvisioningListerExpansion interface{}
 // ProvisioningNamespaceListerExpansion allows custom methods to be added to
 // ProvisioningNamespaceLister.
 type ProvisioningNamespaceListerExpansion interface{}
+
+// SoftwareListerExpansion allows custom methods to be added to
+// SoftwareLister.
+type SoftwareListerExpansion interface{}
+
+// SoftwareNamespaceListerExpansion allows custom methods to be added to
+// SoftwareNamespaceLister.
+type SoftwareNamespaceListerExpansion interface{}

@@ -28,6 +28,8 @@ type Interface interface {
 	Backups() BackupInformer
 	// Provisionings returns a ProvisioningInformer.
 	Provisionings() ProvisioningInformer
+	// Softwares returns a SoftwareInformer.
+	Softwares() SoftwareInformer
 }
 
 type version struct {
@@ -49,4 +51,9 @@ func (v *version) Backups() BackupInformer {
 // Provisionings returns a ProvisioningInformer.
 func (v *version) Provisionings() ProvisioningInformer {
 	return &provisioningInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// Softwares returns a SoftwareInformer.
+func (v *version) Softwares() SoftwareInformer {
+	return &softwareInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }

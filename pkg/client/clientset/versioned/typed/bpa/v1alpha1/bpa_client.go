@@ -30,6 +30,7 @@ type BpaV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	BackupsGetter
 	ProvisioningsGetter
+	SoftwaresGetter
 }
 
 // BpaV1alpha1Client is used to interact with features provided by the bpa.akraino.org group.
@@ -43,6 +44,10 @@ func (c *BpaV1alpha1Client) Backups(namespace string) BackupInterface {
 
 func (c *BpaV1alpha1Client) Provisionings(namespace string) ProvisioningInterface {
 	return newProvisionings(c, namespace)
+}
+
+func (c *BpaV1alpha1Client) Softwares(namespace string) SoftwareInterface {
+	return newSoftwares(c, namespace)
 }
 
 // NewForConfig creates a new BpaV1alpha1Client for the given config.

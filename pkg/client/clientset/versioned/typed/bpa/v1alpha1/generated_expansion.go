@@ -21,3 +21,5 @@ package v1alpha1
 type BackupExpansion interface{}
 
 type ProvisioningExpansion interface{}
+
+type SoftwareExpansion interface{}

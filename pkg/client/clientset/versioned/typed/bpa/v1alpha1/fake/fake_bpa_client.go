@@ -36,6 +36,10 @@ func (c *FakeBpaV1alpha1) Provisionings(namespace string) v1alpha1.ProvisioningI
 	return newFakeProvisionings(c, namespace)
 }
 
+func (c *FakeBpaV1alpha1) Softwares(namespace string) v1alpha1.SoftwareInterface {
+	return newFakeSoftwares(c, namespace)
+}
+
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
 func (c *FakeBpaV1alpha1) RESTClient() rest.Interface {

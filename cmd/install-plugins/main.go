@@ -1,0 +1,129 @@
+// Command install-plugins is the task install-plugins. It installs the plugins of a cluster and removes
+// those that are not requested any more.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/ansible/process"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/depot/client"
+	"github.com/akraino-icn/bpa/pkg/plugin"
+	"github.com/akraino-icn/bpa/pkg/tasks/installplugins"
+	"github.com/akraino-icn/bpa/pkg/tasks/kube"
+	"github.com/akraino-icn/bpa/pkg/tasks/newcluster"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+type options struct {
+	provisioning, namespace          string
+	requestDir, inventoryDir, sshDir string
+	depot, tokenFile                 string
+}
+
+func main() {
+	var in installplugins.Input
+	var o options
+	flag.StringVar(&o.provisioning, "provisioning", "", "name of the Provisioning")
+	flag.StringVar(&o.namespace, "namespace", "", "namespace of the Provisioning")
+	flag.StringVar(&in.Run, "run", "", "name of the PipelineRun, stored with the progress")
+	flag.StringVar(&o.depot, "depot", "", "URL for reading from the depot; empty: the URL that nodes read from")
+	flag.StringVar(&o.tokenFile, "token-file", "", "file with the token for the depot")
+	flag.StringVar(&o.requestDir, "request-dir", "", "folder with "+contract.KeyRequest)
+	flag.StringVar(&o.inventoryDir, "inventory-dir", "", "folder with "+contract.KeyNodes+", "+contract.KeyHostsINI+" and "+contract.KeyGroupVars)
+	flag.StringVar(&o.sshDir, "ssh-dir", "", "folder with "+node.KeyFile)
+	flag.StringVar(&in.PlaybooksDir, "playbooks-dir", "/kubespray", "folder with kubespray's ansible.cfg")
+	flag.StringVar(&in.ScratchDir, "scratch-dir", os.TempDir(), "writable folder, preferably in memory: the private key is copied there")
+	flag.DurationVar(&in.ConnectLimit, "connect-limit", 15*time.Second, "how long the connection to a control plane may take")
+	flag.DurationVar(&in.SignLimit, "sign-limit", 2*time.Minute, "how long the new cluster may take to sign the certificate")
+	flag.DurationVar(&in.ReadyLimit, "ready-limit", 5*time.Minute, "how long the objects of one plugin may take to become ready")
+	flag.DurationVar(&in.TestLimit, "test-limit", 3*time.Minute, "how long the test of one plugin may take")
+	flag.DurationVar(&in.GoneLimit, "gone-limit", 3*time.Minute, "how long the deletion of objects may take")
+	resultsDir := flag.String("results-dir", task.ResultsDir, "folder for results")
+	flag.Parse()
+
+	task.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
+		if err := o.fill(&in); err != nil {
+			return nil, err
+		}
+		ports, err := o.ports(in)
+		if err != nil {
+			return nil, err
+		}
+		out, err := installplugins.Run(ctx, in, ports)
+		if err != nil {
+			return nil, err
+		}
+		return map[string]string{contract.ResultPlugins: out.Summary}, nil
+	})
+}
+
+// fill reads the workspaces.
+func (o options) fill(in *installplugins.Input) (err error) {
+	if in.Request, err = task.ReadRequest(o.requestDir, o.namespace, o.provisioning); err != nil {
+		return err
+	}
+	if in.Nodes, err = task.ReadNodes(o.inventoryDir); err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		dir, name string
+		into      *[]byte
+	}{
+		{o.sshDir, node.KeyFile, &in.PrivateKey}, {o.inventoryDir, contract.KeyHostsINI, &in.HostsINI}, {o.inventoryDir, contract.KeyGroupVars, &in.GroupVars},
+	} {
+		if *file.into, err = node.ReadFile(file.dir, file.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o options) ports(in installplugins.Input) (installplugins.Ports, error) {
+	maps, err := kube.ConfigMaps(o.namespace)
+	if err != nil {
+		return installplugins.Ports{}, err
+	}
+	known := kube.NewStore(maps, contract.KnownHostsName(o.provisioning))
+	return installplugins.Ports{
+		Enter: func(ctx context.Context, in installplugins.Input, log io.Writer) (installplugins.Cluster, func(), error) {
+			return installplugins.Enter(ctx, in, newcluster.Ports{Dial: node.DialSSH, KnownHosts: known, Log: log})
+		},
+		Depot:   func(ctx context.Context) (*client.Depot, error) { return o.openDepot(ctx, in.Request) },
+		Catalog: plugin.Shipped(),
+		Playbook: playbook.Exec(func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
+			defer process.CloseMasters(in.ScratchDir)
+			return process.Exec(ctx, process.KillAfter, c, stdout, stderr)
+		}),
+		KnownHosts: known,
+		Progress:   kube.NewStore(maps, contract.ProgressName(o.provisioning)),
+		Record:     kube.NewStore(maps, contract.PluginsName(o.provisioning)),
+		Log:        os.Stdout, Now: time.Now,
+	}, nil
+}
+
+// openDepot connects to the depot. The token is valid at the site's depot. It is not sent to another depot
+// that a Provisioning names, because the author of the Provisioning could read it there.
+func (o options) openDepot(ctx context.Context, request contract.Request) (*client.Depot, error) {
+	url, token := cmp.Or(o.depot, request.DepotURL), o.tokenFile
+	if url == "" {
+		return nil, errors.New("the Provisioning uses no depot, and only a depot has a site's own plugins")
+	}
+	if !request.DepotOfSite && o.depot == "" {
+		fmt.Println("The depot is not the one in the site's settings (ConfigMap config-bpa), so no token is sent to it.")
+		token = ""
+	}
+	if _, err := os.Stat(token); err != nil { // a site whose depot needs no token
+		token = ""
+	}
+	return client.Connect(ctx, url, client.Options{TokenFile: token, CA: []byte(request.DepotCA)})
+}

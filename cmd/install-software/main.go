@@ -1,0 +1,107 @@
+// Command install-software is the task install-software. It installs, updates and removes packages on the
+// nodes of a cluster.
+package main
+
+import (
+	"context"
+	"flag"
+	"io"
+	"os"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/ansible/process"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/installsoftware"
+	"github.com/akraino-icn/bpa/pkg/tasks/kube"
+	"github.com/akraino-icn/bpa/pkg/tasks/newcluster"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
+	"github.com/akraino-icn/bpa/pkg/tasks/software"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+type options struct {
+	provisioning, namespace          string
+	requestDir, inventoryDir, sshDir string
+}
+
+func main() {
+	var in installsoftware.Input
+	var o options
+	flag.StringVar(&o.provisioning, "provisioning", "", "name of the Provisioning")
+	flag.StringVar(&o.namespace, "namespace", "", "namespace of the Provisioning")
+	flag.StringVar(&in.Run, "run", "", "name of the PipelineRun, stored with the progress")
+	flag.StringVar(&o.requestDir, "request-dir", "", "folder with "+contract.KeyRequest)
+	flag.StringVar(&o.inventoryDir, "inventory-dir", "", "folder with "+contract.KeyNodes+", "+contract.KeyHostsINI+" and "+contract.KeyGroupVars)
+	flag.StringVar(&o.sshDir, "ssh-dir", "", "folder with "+node.KeyFile)
+	flag.StringVar(&in.PlaybooksDir, "playbooks-dir", "/kubespray", "folder with kubespray's ansible.cfg")
+	flag.StringVar(&in.ScratchDir, "scratch-dir", os.TempDir(), "writable folder, preferably in memory: the private key is copied there")
+	flag.DurationVar(&in.ConnectLimit, "connect-limit", 15*time.Second, "how long the connection to a control plane may take")
+	flag.DurationVar(&in.SignLimit, "sign-limit", 2*time.Minute, "how long the new cluster may take to sign the certificate")
+	flag.DurationVar(&in.CallLimit, "call-limit", 30*time.Second, "how long one call of the new cluster may take")
+	flag.DurationVar(&in.ReadyLimit, "ready-limit", 10*time.Minute, "how long a node may take to become Ready again")
+	flag.DurationVar(&in.Limits.Look, "look-limit", software.DefaultLimits.Look, "how long all nodes together may take to say which packages they have")
+	flag.DurationVar(&in.Limits.Lock, "lock-limit", software.DefaultLimits.Lock, "how long a node waits for the lock of its package manager")
+	flag.DurationVar(&in.Limits.Script, "script-limit", software.DefaultLimits.Script, "how long install.sh of one package may take")
+	flag.DurationVar(&in.Limits.Apply, "apply-limit", software.DefaultLimits.Apply, "how long all changes of one node may take")
+	flag.DurationVar(&in.Limits.Boot, "boot-limit", software.DefaultLimits.Boot, "how long a node may take to boot")
+	resultsDir := flag.String("results-dir", task.ResultsDir, "folder for results")
+	flag.Parse()
+
+	task.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
+		if err := o.fill(&in); err != nil {
+			return nil, err
+		}
+		ports, err := o.ports(in)
+		if err != nil {
+			return nil, err
+		}
+		out, err := installsoftware.Run(ctx, in, ports)
+		if err != nil {
+			return nil, err
+		}
+		return map[string]string{contract.ResultSoftware: out.Summary}, nil
+	})
+}
+
+// fill reads the workspaces.
+func (o options) fill(in *installsoftware.Input) (err error) {
+	if in.Request, err = task.ReadRequest(o.requestDir, o.namespace, o.provisioning); err != nil {
+		return err
+	}
+	if in.Nodes, err = task.ReadNodes(o.inventoryDir); err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		dir, name string
+		into      *[]byte
+	}{
+		{o.sshDir, node.KeyFile, &in.PrivateKey}, {o.inventoryDir, contract.KeyHostsINI, &in.HostsINI}, {o.inventoryDir, contract.KeyGroupVars, &in.GroupVars},
+	} {
+		if *file.into, err = node.ReadFile(file.dir, file.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o options) ports(in installsoftware.Input) (installsoftware.Ports, error) {
+	maps, err := kube.ConfigMaps(o.namespace)
+	if err != nil {
+		return installsoftware.Ports{}, err
+	}
+	known := kube.NewStore(maps, contract.KnownHostsName(o.provisioning))
+	return installsoftware.Ports{
+		Enter: func(ctx context.Context, in installsoftware.Input, log io.Writer) (installsoftware.Cluster, func(), error) {
+			return installsoftware.Enter(ctx, in, newcluster.Ports{Dial: node.DialSSH, KnownHosts: known, Log: log})
+		},
+		Playbook: playbook.Exec(func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
+			defer process.CloseMasters(in.ScratchDir)
+			return process.Exec(ctx, process.KillAfter, c, stdout, stderr)
+		}),
+		KnownHosts: known,
+		Progress:   kube.NewStore(maps, contract.ProgressName(o.provisioning)),
+		Record:     kube.NewStore(maps, contract.SoftwareName(o.provisioning)),
+		Log:        os.Stdout, Now: time.Now,
+	}, nil
+}

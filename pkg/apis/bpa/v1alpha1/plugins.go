@@ -1,0 +1,45 @@
+package v1alpha1
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/plugin"
+)
+
+// AskedPlugins returns the plugins that the spec requests, with their versions and parameters: those
+// that are shipped with BPA, and those of the site. A name that BPA does not ship is a plugin of the
+// site, which only the depot knows.
+func (s *ProvisioningSpec) AskedPlugins() (shipped, own []plugin.Asked) {
+	for _, name := range s.KUDPlugins {
+		settings := s.Plugins[name]
+		asked := plugin.Asked{Name: name, Version: settings.Version, Parameters: settings.rawParameters()}
+		if _, ok := plugin.Shipped()[name]; ok {
+			shipped = append(shipped, asked)
+		} else {
+			own = append(own, asked)
+		}
+	}
+	return shipped, own
+}
+
+// rawParameters returns the parameters as one JSON object; nil: there are none. The API server stores only
+// values that are JSON. Any other value becomes null, which no schema of a parameter permits.
+func (p PluginSpec) rawParameters() json.RawMessage {
+	if len(p.Parameters) == 0 {
+		return nil
+	}
+	values := map[string]json.RawMessage{}
+	for name, value := range p.Parameters {
+		if values[name] = json.RawMessage(value.Raw); !json.Valid(value.Raw) {
+			values[name] = json.RawMessage("null")
+		}
+	}
+	text, _ := json.Marshal(values) // all values are JSON
+	return text
+}
+
+// addsPlugin reports whether the spec requests a plugin that another one does not.
+func (s *ProvisioningSpec) addsPlugin(old *ProvisioningSpec, name string) bool {
+	return slices.Contains(s.KUDPlugins, name) && !slices.Contains(old.KUDPlugins, name)
+}

@@ -1,0 +1,114 @@
+package v1alpha1
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"knative.dev/pkg/apis"
+)
+
+var (
+	_ apis.Validatable = (*Software)(nil)
+	_ apis.Defaultable = (*Software)(nil)
+)
+
+// SetDefaults does nothing: the defaults of a Software are not stored, so that an edit of the label counts.
+func (*Software) SetDefaults(context.Context) {}
+
+// ClusterName returns the name of the cluster: spec.cluster, or ICN's label "cluster"; empty: there is none.
+func (s *Software) ClusterName() string {
+	if s.Spec.Cluster != "" {
+		return s.Spec.Cluster
+	}
+	return s.Labels[LabelCluster]
+}
+
+// AutoUpdates reports whether newer versions are installed automatically.
+func (s *SoftwareSpec) AutoUpdates() bool { return s.AutoUpdate == nil || *s.AutoUpdate }
+
+// Validate returns all errors in the spec, each with advice.
+func (s *Software) Validate(ctx context.Context) (errs *apis.FieldError) {
+	if apis.IsInDelete(ctx) || apis.IsInStatusUpdate(ctx) || s.DeletionTimestamp != nil {
+		return nil
+	}
+	if old, _ := apis.GetBaseline(ctx).(*Software); old != nil && old.ClusterName() == s.ClusterName() && equality.Semantic.DeepEqual(old.Spec, s.Spec) {
+		return nil
+	}
+	return s.validateCluster().Also(s.Spec.validate().ViaField("spec"))
+}
+
+// validateCluster returns errors in the name of the cluster.
+func (s *Software) validateCluster() *apis.FieldError {
+	name, path := s.ClusterName(), "metadata.labels.cluster"
+	if s.Spec.Cluster != "" {
+		path = "spec.cluster"
+	}
+	if name == "" {
+		return problem("spec.cluster", "write the name of a Provisioning in the same namespace, or its label \"cluster\", into spec.cluster "+
+			"or into the Software's label \"cluster\"", "the Software names no cluster")
+	}
+	if !isLabel(name) {
+		return problem(path, labelRule, "%q is not the name of a cluster", name)
+	}
+	return nil
+}
+
+func (s *SoftwareSpec) validate() *apis.FieldError {
+	return validateEntries(s.MasterSoftware).ViaField("masterSoftware").Also(validateEntries(s.WorkerSoftware).ViaField("workerSoftware"))
+}
+
+// validateEntries returns the errors of one list.
+func validateEntries(entries []SoftwareEntry) (errs *apis.FieldError) {
+	first := map[string]int{}
+	for i, e := range entries {
+		errs = errs.Also(e.Validate().ViaIndex(i))
+		if before, again := first[e.Name]; again && e.Invalid == "" {
+			errs = errs.Also(problem("", "write each package once", "package %q is also entry %d", short([]byte(e.Name)), before).ViaIndex(i))
+		} else if e.Invalid == "" {
+			first[e.Name] = i
+		}
+	}
+	return errs
+}
+
+// The patterns allow the names and versions of deb, rpm and tar packages. No such text is an option or is
+// read by a shell as anything but one word. A name cannot end with a dash, which apt-get reads as a request
+// to remove the package.
+var (
+	softwareName    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9+._-]*[A-Za-z0-9+._])?$`)
+	softwareVersion = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+~:_^-]*$`)
+)
+
+const (
+	// maxSoftwareText is the maximum length of a name and of a version.
+	maxSoftwareText = 100
+
+	softwareNotation = `write the name of a package, or an object with the name as its only key, such as {curl: {version: "8.5.0-2"}}`
+	softwareNameRule = "write the name that the package has: at most 100 letters, digits, and + . _ -; " +
+		"it begins with a letter or digit and does not end with a dash"
+	softwareVersionRule = "write the version that the package has: at most 100 letters, digits, and . + ~ : _ ^ -; it begins with a letter or digit"
+)
+
+// Validate returns the errors of one entry, each with advice.
+func (e SoftwareEntry) Validate() (errs *apis.FieldError) {
+	if e.Invalid != "" {
+		_, wrong := parseEntry([]byte(e.Invalid))
+		return problem("", softwareNotation, "%s", wrong)
+	}
+	if len(e.Name) > maxSoftwareText || !softwareName.MatchString(e.Name) {
+		errs = errs.Also(problem("", softwareNameRule, "%q is not the name of a package", short([]byte(e.Name))))
+	}
+	if e.Version != "" && (len(e.Version) > maxSoftwareText || !softwareVersion.MatchString(e.Version)) {
+		errs = errs.Also(problem("version", softwareVersionRule, "%q is not the version of a package", short([]byte(e.Version))))
+	}
+	if e.Disruption != "" && !slices.Contains(disruptions, e.Disruption) {
+		errs = errs.Also(problem("disruption", "write one of "+strings.Join(disruptions, ", "), "%q is not a disruption", short([]byte(e.Disruption))))
+	}
+	return errs
+}
+
+// disruptions are the values of SoftwareOptions.Disruption, the strongest last.
+var disruptions = []string{"None", "Drain", "Reboot"}

@@ -1,0 +1,13 @@
+package change
+
+import "github.com/akraino-icn/bpa/pkg/contract"
+
+// Plugins returns the operation that gives the cluster the plugins of the spec and changes no node.
+func Plugins(s State) Step {
+	step := s.step(contract.OperationPlugins, nil, nil, func(contract.Node) bool { return true })
+	for i := range step.Request.Sets {
+		step.Request.Sets[i].Standby = min(step.Request.Sets[i].Standby, s.standby(step.Request.Sets[i].Name))
+	}
+	step.Request.Lost, step.Request.Kept = s.losses(nil)
+	return step
+}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+type patchOptions struct {
+	follow  bool
+	timeout time.Duration
+}
+
+func newPatch(s *session) *cobra.Command {
+	var o patchOptions
+	cmd := &cobra.Command{
+		Use:   "patch NAME",
+		Short: "Upgrade the OS packages of all nodes, and reboot those that need it",
+		Long: `Upgrade the OS packages of all nodes, and reboot those that need it.
+
+The command gives the annotation ` + contract.AnnotationPatch + ` of the Provisioning the
+present time as its value. The controller then patches the nodes as it upgrades them:
+control plane nodes one by one, then workers in batches of spec.upgrade.maxUnavailable,
+each drained before, and checked after. A node that also waits for another Kubernetes
+version is drained once for both.
+
+The packages come from the depot and, on a connected site, also from the sources of the
+nodes. Only nodes with apt can be patched. With --follow the command then follows the
+Provisioning until all nodes are patched.
+
+` + exitCodes(),
+		Example: "  kubectl bpa patch edge-1\n  kubectl bpa patch edge-1 -n site-a --follow --timeout=2h",
+		Args:    oneName(true),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkTimeout(o.timeout, "--follow", o.follow); err != nil {
+				return err
+			}
+			return s.patch(cmd.Context(), args[0], o)
+		},
+	}
+	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "follow the Provisioning until all nodes are patched or the patch has failed permanently")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with --follow: stop after this time, such as 2h; 0: no limit")
+	return cmd
+}
+
+func (s *session) patch(ctx context.Context, name string, o patchOptions) error {
+	ctx, cancel := withTimeout(ctx, o.timeout)
+	defer cancel()
+	site, err := s.connect()
+	if err != nil {
+		return err
+	}
+	p, err := site.get(ctx, name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.DeletionTimestamp != nil:
+		return fmt.Errorf("%s is being deleted, so its nodes are not patched any more", p.Name)
+	case p.Status.InstalledDigest == "":
+		return exitf(codeNotYet, "%s has no installed cluster whose nodes could be patched. Follow it:\n  %s", p.Name, site.kubectl("bpa watch "+p.Name, ""))
+	}
+	value := s.now().UTC().Format(time.RFC3339)
+	before := p.DeepCopy()
+	if p.Annotations == nil {
+		p.Annotations = map[string]string{}
+	}
+	p.Annotations[contract.AnnotationPatch] = value
+	if err := site.client.Patch(ctx, p, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("request a patch of %s: %w", p.Name, site.explain(err))
+	}
+	_, _ = fmt.Fprintln(s.Out, strings.Join(site.afterPatch(before, value), "\n"))
+	if !o.follow {
+		_, err := fmt.Fprintf(s.Out, "Follow it:\n  %s\n", site.kubectl("bpa watch "+p.Name, ""))
+		return err
+	}
+	answered := s.answered(p)
+	return s.watchUntil(ctx, site, p, o.timeout, func(now *v1alpha1.Provisioning) bool {
+		if verdictOf(now) == ready {
+			return now.Status.Patched == value // before that, the controller has not seen the request yet
+		}
+		return answered(now)
+	})
+}
+
+// afterPatch describes, as lines, what happens after the request for a patch of p.
+func (s *site) afterPatch(p *v1alpha1.Provisioning, value string) []string {
+	lines := []string{fmt.Sprintf("A patch of the operating systems of all nodes of %s was requested: %s.", p.Name, value)}
+	switch cond := stalled(p); {
+	case p.Spec.Paused:
+		return append(lines, "No run starts while it is paused. Resume it:", "  "+s.kubectl("bpa resume "+p.Name, ""))
+	case cond != nil:
+		return append(lines, fmt.Sprintf("It is stalled, and the patch may have to wait: %s: %s", clean(cond.Reason), clean(cond.Message)))
+	case running(p):
+		lines = append(lines, fmt.Sprintf("The patch begins when PipelineRun %s has ended.", p.Status.Run.Name))
+	}
+	if u := p.Status.Upgrade; u != nil && !u.OnlyPatch {
+		lines = append(lines, fmt.Sprintf("An upgrade to %s is under way: each node that still gets it is drained once for both.", u.To))
+	}
+	if p.Spec.Upgrade.PauseAfterControlPlane {
+		lines = append(lines, "It waits after the control plane nodes, because spec.upgrade.pauseAfterControlPlane is set.")
+	}
+	return append(lines, "See the order of the nodes:", "  "+s.kubectl("bpa plan "+p.Name, ""))
+}

@@ -1,0 +1,144 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// software changes what the Softwares request, or simulates the task install-software:
+//
+//	software NAME=VERSION ...    these packages for all nodes
+//	software-disruption KIND     all these packages need Drain or Reboot; None: they need neither
+//	software-unknown REASON      the depot does not answer, so packages without a version have a problem
+//	software-asked VALUE         the annotation
+//	software-looked              the run has looked at the nodes
+//	software-installed NODE ...  the run has processed these nodes
+//	software-silent NODE ...     these nodes did not answer the run
+//	software-failed NODE PACKAGE the package could not be installed
+func (w *scene) softwares(t *testing.T, word string, rest []string) {
+	s := &w.seen.Software
+	switch word {
+	case "history":
+		w.seen.Limits.History, _ = strconv.Atoi(rest[0])
+	case "software":
+		s.Wanted = nil
+		for _, text := range rest {
+			name, version, _ := strings.Cut(text, "=")
+			s.Wanted = append(s.Wanted, contract.Software{Name: name, Version: version, ControlPlanes: true, Workers: true})
+		}
+	case "software-disruption":
+		s.Wanted = slices.Clone(s.Wanted)
+		for i := range s.Wanted {
+			s.Wanted[i].Disruption = contract.Disruption(rest[0])
+		}
+	case "software-unknown":
+		s.Wanted = slices.Clone(s.Wanted)
+		for i := range s.Wanted {
+			if s.Wanted[i].Problem = strings.Join(rest, " "); s.Wanted[i].Problem != "" {
+				s.Wanted[i].Version = ""
+			}
+		}
+	case "software-asked":
+		s.Asked = strings.Join(rest, " ")
+	case "software-looked":
+		s.Record.Asked = cmp.Or(s.Started.Asked, s.Record.Asked)
+	case "software-installed":
+		for _, node := range rest {
+			w.recordSoftware(t, node, contract.SoftwareInstalled)
+		}
+	case "software-silent":
+		for _, node := range rest {
+			w.recordSoftware(t, node, contract.SoftwarePending)
+		}
+	case "software-failed":
+		w.recordSoftware(t, rest[0], contract.SoftwareInstalled)
+		for _, n := range s.Record.Nodes {
+			for i, p := range n.Packages {
+				if n.Node == rest[0] && p.Name == rest[1] {
+					n.Packages[i].State, n.Packages[i].Message = contract.SoftwareFailed, "no such package"
+				}
+			}
+		}
+	default:
+		t.Fatalf("a story cannot tell %q", word)
+	}
+}
+
+// recordSoftware simulates how the task stores one node.
+func (w *scene) recordSoftware(t *testing.T, name string, state contract.SoftwareState) {
+	s := &w.seen.Software
+	i := slices.IndexFunc(w.seen.members(), func(n contract.Node) bool { return n.Name == name })
+	if i < 0 || s.Started == nil {
+		t.Fatalf("node %s: no run installs software on it", name)
+	}
+	w.processed = append(w.processed, name)
+	n := w.seen.members()[i]
+	row := contract.SoftwareNode{Node: n.Name, Host: n.HostUID, Checked: w.now, Tried: w.now}
+	if state == contract.SoftwarePending {
+		row.Message = "it did not answer"
+	}
+	for _, p := range s.Started.Packages {
+		if p.On(n.Roles) {
+			row.Packages = append(row.Packages, contract.SoftwarePackage{
+				Name: p.Name, Wanted: p.Version, Installed: p.Version, State: state, Since: w.now, Ours: true, Intent: contract.SoftwareIntent(p),
+			})
+		}
+	}
+	s.Record.Nodes = slices.DeleteFunc(slices.Clone(s.Record.Nodes), func(o contract.SoftwareNode) bool { return o.Node == name })
+	s.Record.Nodes = append(s.Record.Nodes, row)
+}
+
+// createSoftware simulates how the controller applies the start of a run for Softwares.
+func (w *scene) createSoftware() {
+	s := &w.seen.Software
+	s.Runs = append(slices.Clone(s.Runs), Run{
+		Name: fmt.Sprintf("edge-1-%s-%d", w.last.Operation, w.last.Number), Number: w.last.Number, Attempt: w.last.Attempt, Operation: w.last.Operation,
+		Digest: w.seen.Digest, Inputs: w.last.Inputs, Generation: w.seen.Generation, Retry: w.seen.Retry, Started: w.now,
+	})
+	s.Started, w.processed = w.last.Request.Software, nil
+}
+
+// softwareSucceeds simulates the success of the task install-software on all nodes of the run.
+func (w *scene) softwareSucceeds(t *testing.T) {
+	s := &w.seen.Software
+	for _, name := range s.Started.Nodes {
+		if !slices.Contains(w.processed, name) {
+			w.recordSoftware(t, name, contract.SoftwareInstalled)
+		}
+	}
+	s.Record.Asked = cmp.Or(s.Started.Asked, s.Record.Asked)
+}
+
+func (w *scene) describeSoftware(say func(string, ...any)) {
+	if r := w.last.Request.Software; w.last.Do == StartRun && r != nil {
+		var packages []string
+		for _, p := range r.Packages {
+			packages = append(packages, strings.TrimRight(p.Name+"="+p.Version, "="))
+		}
+		say("  packages         %s on %s", strings.Join(packages, " "), strings.Join(r.Nodes, " "))
+		if r.Asked != "" {
+			say("  requested        %s", r.Asked)
+		}
+	}
+	s := w.p.Status.Software
+	if s == nil {
+		return
+	}
+	if s.Next != "" || s.Waiting != "" {
+		say("  software         next: %s; waiting: %s", s.Next, s.Waiting)
+	}
+	if f := s.Failure; f != nil {
+		next := "none"
+		if f.NextAttempt != nil {
+			next = f.NextAttempt.UTC().Format(time.TimeOnly)
+		}
+		say("  software failed  %s attempt %d: %s, next at %s: %s", s.Run, s.Attempt, describe(f), next, f.Hint)
+	}
+}

@@ -1,0 +1,116 @@
+package provisioning
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+	"github.com/akraino-icn/bpa/pkg/software"
+)
+
+// observeSoftware reads what the Softwares of the cluster request, and what the tasks have stored. It needs
+// the record of the cluster, which observeSite completes.
+func (r *Reconciler) observeSoftware(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
+	if seen.Deleting {
+		return nil
+	}
+	s := &seen.Software
+	s.Asked = p.Annotations[contract.AnnotationSoftware]
+	if err := r.readJSON(p, contract.SoftwareName(p.Name), contract.KeySoftware, &s.Record); err != nil {
+		return err
+	}
+	var started contract.Request
+	if err := r.readJSON(p, contract.SoftwareRequestName(p.Name), contract.KeyRequest, &started); err != nil {
+		return err
+	}
+	s.Started = started.Software
+	all, err := r.softwares.Softwares(p.Namespace).List(labels.Everything())
+	if err != nil {
+		return fmt.Errorf("list Softwares: %w", err)
+	}
+	others, err := r.provisionings.Provisionings(p.Namespace).List(labels.Everything())
+	if err != nil {
+		return fmt.Errorf("list Provisionings: %w", err)
+	}
+	var nodes []contract.Node
+	if seen.Memory != nil && seen.Complete() {
+		nodes = seen.Memory.Nodes
+	}
+	packages := r.packages
+	if !seen.Complete() {
+		packages = r.newPackages
+	}
+	list, _ := packages()
+	s.Wanted, _ = WantedSoftware(p, seen.Request, nodes, SoftwaresOf(p, others, all), list)
+	s.Wanted = append(s.Wanted, keptPackages(p, others, all, s.Record)...)
+	return r.observeSoftwareKey(ctx, p, seen)
+}
+
+// observeSoftwareKey is like observeKeyChange, for the newest run for Softwares.
+func (r *Reconciler) observeSoftwareKey(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
+	only := plan.Seen{Runs: seen.Software.Runs}
+	err := r.observeKeyChange(ctx, p, &only)
+	seen.Software.KeyChanged = only.KeyChanged
+	return err
+}
+
+// SoftwaresOf returns the Softwares of a Provisioning, sorted by name, without those that are being deleted.
+func SoftwaresOf(p *v1alpha1.Provisioning, provisionings []*v1alpha1.Provisioning, all []*v1alpha1.Software) (of []*v1alpha1.Software) {
+	for _, s := range all {
+		if cluster := ClusterOf(s, provisionings); s.DeletionTimestamp == nil && cluster != nil && cluster.Name == p.Name {
+			of = append(of, s)
+		}
+	}
+	slices.SortFunc(of, func(a, b *v1alpha1.Software) int { return strings.Compare(a.Name, b.Name) })
+	return of
+}
+
+// WantedSoftware returns the packages that the Softwares of a cluster request, and their conflicts. nodes are
+// those of the installed cluster; without any, those that the request describes count. list are the packages
+// of the site's depot; nil: they are not known. A cluster that does not use this depot finds its packages
+// elsewhere.
+func WantedSoftware(p *v1alpha1.Provisioning, request contract.Request, nodes []contract.Node, all []*v1alpha1.Software, list *protocol.PackageList) (
+	[]contract.Software, []software.Conflict) {
+	if len(nodes) == 0 {
+		nodes = requestedNodes(request)
+	}
+	if !request.DepotOfSite {
+		list = &protocol.PackageList{}
+	}
+	wanted, conflicts := software.Merge(all, nodes)
+	return software.Resolve(wanted, packageOwner(p, request), list), conflicts
+}
+
+// requestedNodes returns a node for each slot and for each set, with its roles.
+func requestedNodes(request contract.Request) (nodes []contract.Node) {
+	for _, slot := range request.Slots {
+		nodes = append(nodes, contract.Node{Name: slot.Name, Roles: slot.Roles})
+	}
+	for _, set := range request.Sets {
+		nodes = append(nodes, contract.Node{Name: set.Name, Roles: set.Roles})
+	}
+	return nodes
+}
+
+// labelOwner, on a Provisioning, is ICN's label with the owner of its uploads in the depot.
+const labelOwner = "owner"
+
+// packageOwner returns whose uploads the cluster may use.
+func packageOwner(p *v1alpha1.Provisioning, request contract.Request) software.Owner {
+	owner := software.Owner{Name: p.Labels[labelOwner], Clusters: []string{p.Name}, System: request.OperatingSystem}
+	if owner.Name == "" {
+		owner.Name = p.Namespace
+	}
+	if label := p.Labels[v1alpha1.LabelCluster]; label != "" && label != p.Name {
+		owner.Clusters = append(owner.Clusters, label)
+	}
+	owner.Clusters = append(owner.Clusters, protocol.ClusterAll)
+	return owner
+}

@@ -1,0 +1,81 @@
+package provisioning
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+)
+
+// TestDoubtAbout: neither the edit of a label nor a new Provisioning moves a Software to another cluster. A user
+// confirms this with the name of the Provisioning.
+func TestDoubtAbout(t *testing.T) {
+	p := func(name, label string) *v1alpha1.Provisioning {
+		return &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: name, Labels: map[string]string{v1alpha1.LabelCluster: label}}}
+	}
+	gone := p("old", "")
+	gone.DeletionTimestamp = &metav1.Time{Time: now}
+	all := []*v1alpha1.Provisioning{p("b", "x"), p("a", "x"), p("c", "z"), gone}
+	for what, test := range map[string]struct{ cluster, former, want, reason, says string }{
+		"two with the label":                {"x", "", "", SoftwareAmbiguous, "Provisionings a and b"},
+		"two with the label, one is former": {"x", "a", "", SoftwareAmbiguous, "spec.cluster"},
+		"one with the label":                {"z", "", "c", "", ""},
+		"it was for another one":            {"z", "a", "", SoftwareClusterChanged, "write spec.cluster: c to confirm"},
+		"this is confirmed":                 {"c", "a", "c", "", ""},
+		"the former one is deleted":         {"z", "old", "c", "", ""},
+		"the former one is gone":            {"z", "gone", "c", "", ""},
+		"it was for this one":               {"z", "c", "c", "", ""},
+		"none":                              {"none", "a", "", "", ""},
+	} {
+		s := tools(func(s *v1alpha1.Software) { s.Spec.Cluster, s.Status.Cluster = test.cluster, test.former })
+		got, reason, message := "", "", ""
+		if found := ClusterOf(s, all); found != nil {
+			got = found.Name
+		}
+		if doubt := DoubtAbout(s, all); doubt != nil {
+			reason, message = doubt.Reason, doubt.Message
+		}
+		if got != test.want || reason != test.reason || !strings.Contains(message, test.says) {
+			t.Errorf("%s: cluster %q, %s: %s; want %q, %s", what, got, reason, message, test.want, test.reason)
+		}
+	}
+}
+
+// TestSoftwareInDoubtRemovesNothing: a cluster keeps its packages while it is not certain that a Software has
+// left it, and loses them when a user says so.
+func TestSoftwareInDoubtRemovesNothing(t *testing.T) {
+	w := withTools(t)
+	w.settle(t)
+	w.finishSoftware(t, "edge-1-software-2", true)
+	w.settle(t)
+	w.add(t, edge(func(p *v1alpha1.Provisioning) {
+		p.Name, p.UID, p.Spec.Paused, p.Labels = "edge-2", "uid-2", true, map[string]string{v1alpha1.LabelCluster: "line"}
+	}), true)
+	w.putSoftware(t, tools(func(s *v1alpha1.Software) {
+		s.Generation, s.Spec.Cluster, s.Status.Cluster = 2, "line", name
+	}))
+	w.settle(t)
+	if w.runNamed(t, "edge-1-software-3") != nil {
+		t.Fatalf("a run starts with %+v", w.softwareRequest(t).Software)
+	}
+	w.putSoftware(t, tools(func(s *v1alpha1.Software) {
+		s.Generation, s.Spec.Cluster, s.Status.Cluster = 3, "edge-2", name
+	}))
+	w.settle(t)
+	if w.runNamed(t, "edge-1-software-3") == nil {
+		t.Fatalf("no run removes the packages; status.software is %+v", w.stored(t).Status.Software)
+	}
+	if got := w.softwareRequest(t).Software; len(got.Packages) != 0 || len(got.Nodes) != 1 {
+		t.Errorf("the run does %+v", got)
+	}
+}
+
+// putSoftware replaces a Software in the cache.
+func (w *fixture) putSoftware(t *testing.T, s *v1alpha1.Software) {
+	t.Helper()
+	if err := w.caches["software"].Update(s); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,313 @@
+package kubespray
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/backup"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// distinct returns the changes without those that repeat the one before, for each machine.
+func (r *restoreFixture) distinct() []string {
+	return slices.Compact(slices.DeleteFunc(slices.Clone(r.did), func(what string) bool { return strings.HasPrefix(what, "mark ") }))
+}
+
+// expectRestored checks what is on the machines, in the cluster and in the record.
+func (r *restoreFixture) expectRestored() {
+	r.t.Helper()
+	var cluster []string
+	for _, n := range r.in.Nodes[:r.masters] {
+		cluster = append(cluster, n.Name+"=https://"+n.Address+":2380")
+	}
+	for i, n := range r.machines {
+		if !isPlaneOf(r.in.Nodes[:r.masters], n) {
+			continue
+		}
+		at := fmt.Sprintf("machine-%d", i+1)
+		if got := r.read(at + "/var/lib/etcd/member/db"); !strings.HasPrefix(got, "content of etcd") {
+			r.t.Errorf("etcd of %s has %q", n.Name, got)
+		}
+		options := r.read(at + "/var/lib/etcd/member/options")
+		for _, want := range []string{"--name " + n.Name + " ", "--initial-cluster " + strings.Join(cluster, ",") + " ", "--initial-cluster-token bpa-",
+			"--initial-advertise-peer-urls https://" + n.Address + ":2380 ", "--bump-revision 1000000000", "--mark-compacted"} {
+			if !strings.Contains(options, want) {
+				r.t.Errorf("etcdutl of %s was called with %s, want %s", n.Name, options, want)
+			}
+		}
+		for name, want := range map[string]bool{"/etc/kubernetes/manifests/kube-apiserver.yaml": true, "/etc/kubernetes/manifests/etcd.yaml": r.stacked, manifestsAside: false, "/var/lib/etcd/" + workFolder: false} {
+			if _, err := os.Stat(r.dir + "/" + at + name); (err == nil) != want {
+				r.t.Errorf("%s of %s exists: %t", name, n.Name, err == nil)
+			}
+		}
+		if info, err := os.Stat(r.dir + "/" + at + "/etc/kubernetes/pki/ca.key"); err != nil || info.Mode().Perm() != 0o600 {
+			r.t.Errorf("ca.key of %s: %v, %v", n.Name, info, err)
+		}
+	}
+	if r.nodes["worker-9"] || !r.filled || strings.Contains(r.read("cluster/cluster-info"), "10.60.0.1:") {
+		r.t.Errorf("nodes %v, cluster-info %s", r.nodes, r.read("cluster/cluster-info"))
+	}
+	if _, there := r.nodes["worker-9"]; there {
+		r.t.Error("a node that has left the cluster is registered")
+	}
+	for _, key := range []string{keyRestored, contract.KeyProved} {
+		if text := r.installed.data[key]; text != "" {
+			r.t.Errorf("%s is still %q", key, text)
+		}
+	}
+	record := r.now()
+	if diff := cmp.Diff(uids(r.in.Nodes), uids(record.Nodes)); diff != "" || record.Restoring != "" || record.Restored != "nightly" || record.Request.Restore != nil {
+		r.t.Errorf("restoring %q, restored %q; nodes in the record (-want +got):\n%s", record.Restoring, record.Restored, diff)
+	}
+	if record.EtcdNext != 2*r.masters+1 || record.Nodes[0].Etcd != fmt.Sprintf("etcd%d", r.masters+1) {
+		r.t.Errorf("the next member has the number %d, and the first is %s", record.EtcdNext, record.Nodes[0].Etcd)
+	}
+}
+
+func TestRestore(t *testing.T) {
+	for name, tc := range map[string]struct {
+		stacked bool
+		want    []string
+	}{
+		"etcd in a pod": {true, []string{
+			"stop kubelet worker-1", "key master-1", "cluster.yml master-1", "prepare master-1", "receive master-1", "etcdutl master-1", "stop master-1", "swap master-1", "start etcd master-1",
+			"revoke /registry/clusterrolebindings/bpa-admin-", "revoke /registry/clusterrolebindings/bpa-health-", "revoke /registry/rolebindings/kube-node-lease/bpa-health-",
+			"start kube-apiserver master-1", "delete worker-9", "restart kubelet master-1", "cluster-info master-1", "upload master-1",
+			"stop kubelet worker-1", "proxies worker-1", "start kubelet worker-1", "start the rest master-1", "tidy master-1"}},
+		"etcd on the machine": {false, []string{
+			"stop kubelet worker-1", "key master-1", "cluster.yml master-1", "prepare master-1", "receive master-1", "etcdutl master-1", "stop master-1", "swap master-1", "start etcd master-1",
+			"revoke /registry/clusterrolebindings/bpa-admin-", "revoke /registry/clusterrolebindings/bpa-health-", "revoke /registry/rolebindings/kube-node-lease/bpa-health-",
+			"start kube-apiserver master-1", "delete worker-9", "restart kubelet master-1", "cluster-info master-1", "upload master-1",
+			"stop kubelet worker-1", "proxies worker-1", "start kubelet worker-1", "start the rest master-1", "tidy master-1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRestore(t, tc.stacked, 1)
+			if _, err := r.run(); err != nil {
+				t.Fatalf("%v\n%s", err, &r.log)
+			}
+			if diff := cmp.Diff(tc.want, r.distinct()); diff != "" {
+				t.Errorf("changes (-want +got):\n%s\n%s", diff, &r.log)
+			}
+			r.expectRestored()
+			if n := r.now().Nodes[0]; n.Settings != "" || n.Version != "" {
+				t.Errorf("the record has %+v, want the version and the variables of the request", n)
+			}
+			if strings.Contains(r.log.String(), keyOfBackup) {
+				t.Error("a key is in the log")
+			}
+			// a later task of the run has failed: the next attempt restores nothing again
+			r.did, r.opened = nil, 0
+			if _, err := r.run(); err != nil || len(r.did) > 0 || r.opened > 0 {
+				t.Errorf("the second attempt: %v, did %v, read the copy %d times", err, r.did, r.opened)
+			}
+		})
+	}
+}
+
+// A node that an operation had cordoned when the backup was made is cordoned in it. The restore uncordons it.
+func TestRestoreOfABackupWithACordonedNode(t *testing.T) {
+	r := newRestore(t, true, 1)
+	now := r.installed.data[contract.KeyInstalled]
+	record := r.now()
+	record.Draining = []string{"worker-1", "worker-9"}
+	r.installed.data[contract.KeyInstalled] = string(asJSON(t, record))
+	r.seal(func(*backup.Manifest) {})
+	r.installed.data[contract.KeyInstalled], r.cordoned = now, map[string]bool{"worker-1": true}
+	if _, err := r.run(); err != nil {
+		t.Fatalf("%v\n%s", err, &r.log)
+	}
+	if r.cordoned["worker-1"] || !slices.Contains(r.did, "uncordon worker-1") || len(r.now().Draining) > 0 {
+		t.Errorf("cordoned %v, draining %v after %v", r.cordoned, r.now().Draining, r.did)
+	}
+	r.expectRestored()
+}
+
+// All members get the same cluster, and none starts before all have the new data.
+func TestRestoreOfThreeControlPlanes(t *testing.T) {
+	for _, stacked := range []bool{true, false} {
+		r := newRestore(t, stacked, 3)
+		if _, err := r.run(); err != nil {
+			t.Fatalf("%v\n%s", err, &r.log)
+		}
+		r.expectRestored()
+		order := []string{"key", "cluster.yml", "prepare", "stop master", "swap", "start etcd", "revoke", "start kube-apiserver", "proxies", "start the rest"}
+		for i, what := range order[1:] {
+			first := slices.IndexFunc(r.did, func(did string) bool { return strings.HasPrefix(did, what) })
+			last := len(r.did) - 1
+			for last >= 0 && !strings.HasPrefix(r.did[last], order[i]) {
+				last--
+			}
+			if first < last || last < 0 {
+				t.Errorf("%q begins before %q has ended: %v", what, order[i], r.did)
+			}
+		}
+		if r.opened != 4 {
+			t.Errorf("the copy was read %d times, want once before all changes and once for each member", r.opened)
+		}
+	}
+}
+
+// The task can be killed before each of its changes. The next attempt ends in the same state.
+func TestRestoreThatIsKilled(t *testing.T) {
+	t.Parallel()
+	for name, stacked := range map[string]bool{"etcd on the machines": false, "etcd in pods": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for at := 1; ; at += map[bool]int{true: 1, false: 5}[stacked] {
+				r := newRestore(t, stacked, 1)
+				r.killAt, r.in.ProbeLimit = at, 500*time.Millisecond
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				r.kill = cancel
+				_, err := Run(ctx, r.in, r.ports())
+				cancel()
+				if err == nil {
+					if at < 25 {
+						t.Errorf("only %d changes were interrupted", at-1)
+					}
+					return
+				}
+				before, done := fmt.Sprintf("before change %d, after %v", at, r.did), r.installed.data[keyRestored] != "" || r.now().Restored == "nightly"
+				r.killAt, r.did = 0, nil
+				r.in.Run = "edge-1-restore-5"
+				if _, err := r.run(); err != nil {
+					t.Errorf("killed %s: %v\n%s", before, err, &r.log)
+				}
+				if again := slices.Contains(r.did, "cluster.yml master-1"); again == done {
+					t.Errorf("killed %s: the restore begins again: %t, want %t", before, again, !done)
+				}
+				if _, err := os.Stat(r.dir + "/machine-3/var/lib/etcd/" + workFolder); err == nil && r.now().Restored == "nightly" && !slices.Contains(r.did, "tidy master-1") {
+					_ = os.RemoveAll(r.dir + "/machine-3/var/lib/etcd/" + workFolder) // the task was killed after the record was complete
+				}
+				r.expectRestored()
+				if t.Failed() {
+					t.Fatalf("killed %s: then %v\n%s", before, r.did, &r.log)
+				}
+			}
+		})
+	}
+}
+
+// What is wrong is found before a machine or the record is changed.
+func TestRestoreThatIsRefused(t *testing.T) {
+	other, _, err := backup.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		change func(r *restoreFixture)
+		reason contract.Reason
+		says   string
+	}{
+		"the key of another cluster": {func(r *restoreFixture) { r.in.BackupKey = []byte(other) }, contract.ReasonInvalidRequest, "encrypted for another key"},
+		"a changed copy":             {func(r *restoreFixture) { r.sealed[len(r.sealed)-1] ^= 1 }, contract.ReasonInvalidRequest, "the copy in the depot has been changed"},
+		"another digest":             {func(r *restoreFixture) { r.in.Request.Restore.SHA256 = strings.Repeat("0", 64) }, contract.ReasonInvalidRequest, "has been changed"},
+		"half a copy":                {func(r *restoreFixture) { r.sealed = r.sealed[:len(r.sealed)/2] }, contract.ReasonInvalidRequest, "has been changed"},
+		"another version":            {func(r *restoreFixture) { r.seal(func(m *backup.Manifest) { m.KubernetesVersion = "1.34.3" }) }, contract.ReasonInvalidRequest, "Kubernetes 1.34.3, but control plane master-1 gets 1.35.4"},
+		"another Provisioning":       {func(r *restoreFixture) { r.seal(func(m *backup.Manifest) { m.UID = "uid-of-another" }) }, contract.ReasonInvalidRequest, "it is of another cluster"},
+		"another folder":             {func(r *restoreFixture) { r.seal(func(m *backup.Manifest) { m.PKIFolder = "/root" }) }, contract.ReasonInvalidRequest, "unknown folders /root"},
+		"no keys of etcd":            {func(r *restoreFixture) { r.seal(func(m *backup.Manifest) { m.EtcdPKIFolder = "/etc/ssl/etcd/ssl" }) }, contract.ReasonInvalidRequest, "it lacks the key file etcd-pki/"},
+		"a machine of another owner": {func(r *restoreFixture) { r.disks[2].with("uid-of-another") }, contract.ReasonHostOccupied, "uid-of-another"},
+		"a machine that is off":      {func(r *restoreFixture) { r.servers[2].Stop() }, contract.ReasonHostUnreachable, "host-3"},
+		"members that are not known": {func(r *restoreFixture) { r.in.Request.Members = nil }, contract.ReasonInvalidRequest, "which nodes the cluster has"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRestore(t, true, 1)
+			tc.change(r)
+			_, err := r.run()
+			if f := task.FailureOf(err); err == nil || f.Reason != tc.reason || !strings.Contains(f.Message, tc.says) {
+				t.Errorf("failure %+v\n%s", f, &r.log)
+			}
+			if len(r.did) > 0 || r.now().Restoring != "" {
+				t.Errorf("it did %v, and the record says that it restores %q", r.did, r.now().Restoring)
+			}
+		})
+	}
+}
+
+// livingRestore is a cluster whose only control plane works on its old machine.
+func livingRestore(t *testing.T) *restoreFixture {
+	r := newRestore(t, true, 1)
+	p := newPlanes(t, true, 1, 1, 1)
+	r.planesFixture, r.filled = p, false
+	r.in.Request.Operation, r.in.Playbook, r.in.Run = contract.OperationRestore, contract.PlaybookInstall, "edge-1-restore-4"
+	r.stored = []string{"master-1", "worker-1"}
+	r.prepareMachines()
+	r.seal(func(*backup.Manifest) {})
+	r.render()
+	return r
+}
+
+// A cluster that works is restored only if the user accepts the loss of its content.
+func TestRestoreOfALivingCluster(t *testing.T) {
+	r := livingRestore(t)
+	r.installed.data[contract.KeyProved] = "nightly" // by an earlier run, when etcd did not work
+	_, err := r.run()
+	if f := task.FailureOf(err); err == nil || f.Reason != contract.ReasonInvalidRequest || !strings.Contains(f.Message, "kubectl bpa restore edge-1 --from nightly --force") {
+		t.Errorf("failure %+v\n%s", f, &r.log)
+	}
+	if len(r.did) > 0 || r.now().Restoring != "" || r.installed.data[contract.KeyProved] != "" {
+		t.Errorf("it did %v, proved %q", r.did, r.installed.data[contract.KeyProved])
+	}
+	r.in.Request.Restore.Force = true
+	if _, err := r.run(); err != nil {
+		t.Fatalf("%v\n%s", err, &r.log)
+	}
+	want := []string{"stop kubelet worker-1", "save host-1", "reset.yml master-1", "clean host-1", "key master-1", "cluster.yml master-1"}
+	if got := r.distinct(); !slices.Equal(got[:len(want)], want) {
+		t.Errorf("changes %v, want first %v", got, want)
+	}
+	if n := r.now().Nodes[0]; n.Etcd != "etcd2" || r.now().Restored != "nightly" {
+		t.Errorf("record: %+v", r.now())
+	}
+}
+
+// An old control plane that answers is reset, although it gets no new control plane.
+func TestRestoreResetsOldControlPlanes(t *testing.T) {
+	r := newRestore(t, true, 3, 2)
+	_, err := r.run()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &r.log)
+	}
+	if i, k := slices.Index(r.did, "clean host-3"), slices.Index(r.did, "key master-1"); i < 0 || k < i {
+		t.Errorf("the old control plane is not reset before the keys are written: %v", r.did)
+	}
+}
+
+func TestMarksOf(t *testing.T) {
+	var o nodeObject
+	o.Metadata.Labels = map[string]string{"node-role.kubernetes.io/control-plane": "", "site": "a_b.c", "bad": "$(reboot)", "; reboot": "x"}
+	o.Spec.Taints = []struct{ Key, Value, Effect string }{
+		{"node-role.kubernetes.io/control-plane", "", "NoSchedule"}, {"node.kubernetes.io/not-ready", "", "NoExecute"}, {"a", "`x`", "NoSchedule"}, {"b", "", "x;y"},
+	}
+	labels, taints := marksOf(o)
+	if labels != " node-role.kubernetes.io/control-plane= site=a_b.c" || taints != " node-role.kubernetes.io/control-plane=:NoSchedule" {
+		t.Errorf("labels %q, taints %q", labels, taints)
+	}
+}
+
+func TestPlacesOf(t *testing.T) {
+	planes := []contract.Node{{Name: "master-1", Address: "10.60.0.1"}}
+	good := member{Name: "etcd1", PeerURLs: []string{"https://10.60.0.1:2380"}}
+	if all, err := placesOf([]member{good}, planes); err != nil || initialCluster(all) != "etcd1=https://10.60.0.1:2380" {
+		t.Errorf("%v, %v", all, err)
+	}
+	for name, bad := range map[string]member{
+		"no name":         {PeerURLs: good.PeerURLs},
+		"a script":        {Name: "$(reboot)", PeerURLs: good.PeerURLs},
+		"another machine": {Name: "etcd1", PeerURLs: []string{"https://10.60.0.2:2380"}},
+		"no TLS":          {Name: "etcd1", PeerURLs: []string{"http://10.60.0.1:2380"}},
+		"two addresses":   {Name: "etcd1", PeerURLs: []string{"https://10.60.0.1:2380", "https://10.60.0.1:2381"}},
+	} {
+		if all, err := placesOf([]member{bad}, planes); err == nil {
+			t.Errorf("%s: accepted as %v", name, all)
+		}
+	}
+}

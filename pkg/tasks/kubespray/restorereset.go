@@ -1,0 +1,227 @@
+package kubespray
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// meet connects to the machines of all new control planes, which must answer, and to those of the old
+// ones that are not used again. It returns the latter that answer and have something on them. It changes
+// nothing on a machine.
+func (r *restoration) meet(ctx context.Context) (absent contact, err error) {
+	r.progress.set(2, "Connect to the control planes")
+	if r.c, err = preflight(ctx, r.in.only(r.planes), r.key, r.ports); err != nil {
+		return absent, err
+	}
+	for i, n := range r.planes {
+		if report := r.c.visits[i].report; !report.Clean() && !r.c.ours(r.in, n, report) && !isPlaneOf(r.former, n) {
+			return absent, &task.Error{Reason: contract.ReasonHostOccupied, Host: n.Name, Step: "connect by SSH",
+				Err: fmt.Errorf("host %s has %s, and nothing says that it is of this cluster. %s", n.Host, few(slices.Concat(report.Kubernetes, report.Left)), r.unchanged())}
+		}
+	}
+	old := slices.DeleteFunc(slices.Clone(r.former), func(n contract.Node) bool { return isPlaneOf(r.planes, n) })
+	if len(old) == 0 {
+		return absent, nil
+	}
+	all := contact{pins: r.c.pins, record: r.c.record, states: r.c.states, nodes: old}
+	fmt.Fprintf(r.ports.Log, "Looking for old control planes that are not used any more: %s\n", names(old))
+	in := r.in.only(old)
+	all.visits = visitAll(ctx, in, r.ports.Log, func(contract.Node) bool { return false }, func(n contract.Node) visit {
+		if n.Address == "" {
+			return visit{err: errNoAddress}
+		}
+		v := probeNode(ctx, in, n, r.key, all.pins.Of(n.HostUID), r.ports)
+		if v.err == nil {
+			v.err = all.checkOwn(in, n, v.report)
+		}
+		return v
+	})
+	absent = contact{pins: all.pins, record: all.record, states: all.states}
+	for i, n := range old {
+		v := all.visits[i]
+		switch why := gone(v.err); {
+		case why != "":
+			r.silent = append(r.silent, n)
+			fmt.Fprintf(r.ports.Log, "  %-16s host %s %s, so it is not reset. It must stay off until it is reset\n", n.Name, n.Host, why)
+		case v.err != nil:
+			return absent, &task.Error{Reason: reason(v.err), Host: n.Name, Step: "connect by SSH",
+				Err: fmt.Errorf("the old control plane on host %s answers, but cannot be reset: %w. %s. Correct this or switch the machine off; the next attempt continues", n.Host, v.err, r.unchanged())}
+		case !empty(v.report):
+			absent.nodes, absent.visits = append(absent.nodes, n), append(absent.visits, v)
+		}
+	}
+	return absent, nil
+}
+
+// isPlaneOf reports whether one of the nodes is on the same host.
+func isPlaneOf(nodes []contract.Node, n contract.Node) bool {
+	return slices.Contains(uids(nodes), n.HostUID)
+}
+
+// checkMajority returns an error if etcd works, because the restore deletes its content, unless the
+// user accepts this. After a restore has begun, etcd is the empty one of the restore. When it has the
+// content of the backup, users may have written something since.
+func (r *restoration) checkMajority(ctx context.Context, absent contact) error {
+	begun := r.members.now.Restoring != ""
+	if r.in.Request.Restore.Force || begun && !r.filled {
+		return nil
+	}
+	r.progress.set(2, "Check that etcd has lost its majority")
+	var alive []contract.Node
+	for i, n := range r.c.nodes {
+		if len(r.c.visits[i].report.Kubernetes) > 0 {
+			alive = append(alive, n)
+		}
+	}
+	alive = append(alive, absent.nodes...)
+	works, err := r.works(ctx, alive)
+	if err != nil {
+		return err
+	}
+	if works == "" {
+		return nil
+	}
+	if err := r.store(ctx, contract.KeyProved, ""); err != nil {
+		return err
+	}
+	name, from := r.in.Request.Provisioning, printable(r.in.Request.Restore.Backup)
+	say := "Nothing was changed. To give this up"
+	if begun {
+		say = fmt.Sprintf("An earlier attempt has given it the content of a backup, and users may have written something since. "+
+			"To complete that restore: kubectl annotate bpa %s %s-. To begin again and give up what was written", name, contract.AnnotationRestore)
+	}
+	return &task.Error{Reason: contract.ReasonInvalidRequest, Host: works, Step: "check that etcd has lost its majority",
+		Err: fmt.Errorf("etcd works: %s answers with a majority of its members, and a restore would delete what it contains. %s: "+
+			"kubectl bpa restore %s --from %s --force", works, say, name, from)}
+}
+
+// checkFenced returns an error if old control planes that do not answer may still run: the controller then
+// powers their hosts off and starts the next run. It does not do so before a run has proved that the copy
+// is good and that no majority of etcd answers, because these hosts could be the majority of an etcd that
+// works.
+func (r *restoration) checkFenced(ctx context.Context) error {
+	asked := r.in.Request.Restore
+	if len(r.silent) == 0 || asked.Fenced || asked.Force || r.members.now.Restoring != "" {
+		return nil
+	}
+	if err := r.store(ctx, contract.KeyProved, asked.Asked); err != nil {
+		return err
+	}
+	return &task.Error{Reason: contract.ReasonHostsNotFenced, Host: r.silent[0].Name, Others: namesOf(r.silent[1:]), Step: "check that old control planes are off",
+		Err: fmt.Errorf("the backup is good and etcd has lost its majority, but old control planes that do not answer may still run: %s. "+
+			"Nothing was changed. The controller powers their hosts off and starts the next run", names(r.silent))}
+}
+
+// works returns the name of an old control plane on which etcd answers a read that needs the majority;
+// empty: there is none. An API server needs such a read for its answer.
+func (r *restoration) works(ctx context.Context, alive []contract.Node) (string, error) {
+	if len(alive) == 0 {
+		return "", nil
+	}
+	found, err := findCluster(ctx, r.in.only(alive), r.key, r.c.pins, r.ports)
+	if err != nil {
+		return "", err
+	}
+	defer found.close()
+	if found != nil {
+		return found.w.at.Name, nil
+	}
+	for _, n := range alive {
+		w := r.watch()
+		c := &cluster{w: w, ready: map[string]bool{n.Name: true}}
+		err := c.onEtcd(ctx, []contract.Node{n}, func(e etcdClient) error { return e.run("endpoint health", nil) })
+		w.close()
+		if err == nil {
+			return n.Name, nil
+		}
+		if err := stopped(ctx, "the check of etcd"); err != nil {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// reset removes the old control planes from all machines that answer.
+func (r *restoration) reset(ctx context.Context, absent contact) error {
+	var living []contract.Node
+	for i, n := range r.c.nodes {
+		if !empty(r.c.visits[i].report) {
+			living = append(living, n)
+		}
+	}
+	report := r.part(restoreResetFrom, restorePlayFrom)
+	if len(living) > 0 {
+		fmt.Fprintf(r.ports.Log, "\nThe old control planes are reset: %s\n", names(living))
+		w := resetter{in: r.in, key: r.key, c: r.c, ports: r.ports, report: report}
+		if err := r.proven(ctx, living, w.reset(ctx, living, func(contract.Node) error { return nil })); err != nil {
+			return err
+		}
+	}
+	if len(absent.nodes) > 0 {
+		fmt.Fprintf(r.ports.Log, "\nOld control planes that are not used any more are reset: %s\n", names(absent.nodes))
+		in := r.in.only(absent.nodes)
+		in.HostsINI = nil // a new machine may have the name of such a node in the inventory
+		w := resetter{in: in, key: r.key, c: absent, ports: r.ports, report: report}
+		clean := func(n contract.Node) error { return r.c.record.set(ctx, contract.HostClean, n.HostUID) }
+		if err := r.proven(ctx, absent.nodes, w.reset(ctx, absent.nodes, clean)); err != nil {
+			return err
+		}
+	}
+	// facts of the machines before the reset are not valid any more
+	if err := os.RemoveAll(filepath.Join(r.in.ScratchDir, "facts")); err != nil {
+		return task.Because(contract.ReasonInternal, err)
+	}
+	return nil
+}
+
+func (r *restoration) proven(ctx context.Context, nodes []contract.Node, errs []error) error {
+	return errors.Join(stopped(ctx, "the reset of the old control planes"), incomplete(nodes, errs))
+}
+
+// install installs the control planes with the keys of the backup.
+func (r *restoration) install(ctx context.Context) (string, error) {
+	in := r.in.only(r.planes)
+	if err := equip(ctx, in, r.key, r.c, r.ports); err != nil {
+		return "", err
+	}
+	if err := r.placeKeys(ctx); err != nil {
+		return "", err
+	}
+	counted := count(r.in)
+	files, err := prepare(r.in, r.c.pins)
+	if err != nil {
+		return "", task.Because(contract.ReasonInternal, err)
+	}
+	recap, err := play(ctx, r.in, files, r.ports, r.part(restorePlayFrom, restoreEtcdFrom), counted)
+	if err != nil {
+		return "", err
+	}
+	return recap, storeJoined(ctx, r.ports.Installed, uids(r.in.Nodes))
+}
+
+// placeKeys writes the keys of the backup to all new control planes. kubeadm and kubespray keep
+// authorities that they find.
+func (r *restoration) placeKeys(ctx context.Context) error {
+	files, err := keyFiles(r.backup)
+	if err != nil {
+		return r.refused(err)
+	}
+	r.progress.set(restorePlayFrom, "Write the keys of the cluster")
+	fmt.Fprintf(r.ports.Log, "The keys of the backup are written to %s\n", names(r.planes))
+	return r.eachPlane(ctx, "write the keys", func(ctx context.Context, n contract.Node, conn node.Connection) error {
+		for _, f := range files {
+			if err := r.write(ctx, conn, f); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,142 @@
+package kubespray
+
+import (
+	"context"
+	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// lacks is Installed.Lacks for a node of the record. A node that is not in it lacks everything.
+func (u *upgrader) lacks(name string) (level, patch bool) {
+	i := slices.IndexFunc(u.members.now.Nodes, func(n contract.Node) bool { return n.Name == name })
+	if i < 0 {
+		return true, true
+	}
+	return u.members.now.Lacks(u.members.now.Nodes[i], u.in.Request)
+}
+
+// atLevel reports whether a node of the record has the version and the variables of the request, so
+// that no playbook runs on it.
+func (u *upgrader) atLevel(name string) bool {
+	level, _ := u.lacks(name)
+	return !level
+}
+
+// atPatch reports whether a node of the record has the requested patch level, or none is requested.
+func (u *upgrader) atPatch(name string) bool {
+	_, patch := u.lacks(name)
+	return !patch
+}
+
+// upgraded reports whether nothing is left to do on a node.
+func (u *upgrader) upgraded(name string) bool { return u.atLevel(name) && u.atPatch(name) }
+
+// onlyPatches reports whether the run only patches nodes, without a playbook.
+func (u *upgrader) onlyPatches() bool {
+	r := u.in.Request
+	if len(u.batch) == 0 {
+		return r.Upgrade.Patch != "" && r.Upgrade.From == r.KubernetesVersion
+	}
+	return len(u.behind) == 0
+}
+
+// work is what the run does, in messages: "upgrade to 1.35.4".
+func (u *upgrader) work() string {
+	switch {
+	case u.onlyPatches():
+		return "patch"
+	case len(u.unpatched) > 0:
+		return "upgrade to " + u.in.Request.KubernetesVersion + " with a patch"
+	}
+	return "upgrade to " + u.in.Request.KubernetesVersion
+}
+
+// done is what the run has done with its nodes, in messages: "upgraded to 1.35.4".
+func (u *upgrader) done() string {
+	switch {
+	case u.onlyPatches():
+		return "patched"
+	case len(u.unpatched) > 0:
+		return "upgraded to " + u.in.Request.KubernetesVersion + " and patched"
+	}
+	return "upgraded to " + u.in.Request.KubernetesVersion
+}
+
+// verb is "upgraded" or "patched".
+func (u *upgrader) verb() string {
+	if u.onlyPatches() {
+		return "patched"
+	}
+	return "upgraded"
+}
+
+// last is the last change of the nodes, in messages.
+func (u *upgrader) last() string {
+	if len(u.unpatched) > 0 {
+		return "patch"
+	}
+	return "playbook"
+}
+
+// begin records that a run begins to change these nodes: until they work again, they are half changed.
+func (u *upgrader) begin(ctx context.Context, nodes []contract.Node, begun func(*contract.Target)) error {
+	return u.members.change(ctx, func(next *contract.Installed) {
+		for i, n := range next.Nodes {
+			if !named(nodes, n.Name) {
+				continue
+			}
+			target := contract.Target{}
+			if n.Target != nil {
+				target = *n.Target
+			}
+			begun(&target)
+			next.Nodes[i].Target = &target
+		}
+	})
+}
+
+// mark records nodes as upgraded and patched.
+func (u *upgrader) mark(ctx context.Context, names []string) error {
+	return u.members.change(ctx, func(next *contract.Installed) {
+		for i, n := range next.Nodes {
+			if !slices.Contains(names, n.Name) {
+				continue
+			}
+			if !u.atLevel(n.Name) {
+				next.Nodes[i].Version, next.Nodes[i].Settings = u.in.Request.KubernetesVersion, u.in.Request.Settings()
+			}
+			if !u.atPatch(n.Name) {
+				next.Nodes[i].Patched = u.in.Request.Upgrade.Patch
+			}
+			next.Nodes[i].Target = nil
+		}
+	})
+}
+
+// recap returns the result in one line: "worker-1, worker-2 upgraded to 1.35.4".
+func (u *upgrader) recap() string {
+	if len(u.batch) == 0 {
+		return "no node is left to be " + u.verb()
+	}
+	return task.Cut(names(u.batch)+" "+u.done(), contract.MaxText)
+}
+
+// complete stores the record after a check of the whole cluster. If every node is at the level of the
+// request, the request is that of the cluster, even if some are still to be patched.
+func (u *upgrader) complete(ctx context.Context) error {
+	if err := storeComplete(ctx, u.ports.Installed, true); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(u.members.now.Nodes, func(n contract.Node) bool { return !u.atLevel(n.Name) }) {
+		return nil
+	}
+	return u.members.change(ctx, func(next *contract.Installed) {
+		next.Request = lasting(u.in.Request)
+		for i := range next.Nodes {
+			next.Nodes[i].Version, next.Nodes[i].Settings = "", ""
+		}
+		next.SettlePatched()
+	})
+}

@@ -1,0 +1,166 @@
+package newcluster
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/kube"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// admin is the administrator's access to the new cluster. It holds a private key and must never be
+// printed.
+type admin struct {
+	config   *rest.Config
+	ca       []byte // PEM, certificates only
+	endpoint string
+}
+
+// parseAdmin reads a kubeconfig that was copied from a node. If the kubeconfig names a server on
+// loopback, or on another node, parseAdmin replaces that name by the node's address. Its errors are
+// shown after "read /etc/kubernetes/admin.conf: ", and never quote the kubeconfig.
+func parseAdmin(kubeconfig []byte, address string, otherNode func(host string) bool) (*admin, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, errors.New("the file is not a valid kubeconfig")
+	}
+	server, err := url.Parse(config.Host)
+	if err != nil || server.Scheme != "https" || server.Hostname() == "" {
+		return nil, errors.New("the file has no https:// server address")
+	}
+	if config.Insecure || len(config.CAData) == 0 {
+		return nil, errors.New("the file has no CA to verify the server with")
+	}
+	ca, err := onlyCertificates(config.CAData)
+	if err != nil {
+		return nil, err
+	}
+	// A kubeconfig can name programs to run and files to read. A node's kubeconfig must not do that
+	// here, because this process holds the SSH key of all hosts. Therefore only the certificates,
+	// the key and the server address are used.
+	read := &admin{ca: ca, endpoint: server.String(), config: &rest.Config{
+		Host:      server.String(),
+		UserAgent: "bpa-task",
+		TLSClientConfig: rest.TLSClientConfig{
+			ServerName: config.ServerName, CAData: config.CAData, CertData: config.CertData, KeyData: config.KeyData,
+		},
+	}}
+	if local(server.Hostname()) || otherNode(server.Hostname()) {
+		read = read.at(address)
+	}
+	return read, nil
+}
+
+// at returns the same access to the API server at another address, with the same port.
+func (a *admin) at(address string) *admin {
+	server, err := url.Parse(a.endpoint)
+	if err != nil { // cannot happen: parseAdmin has parsed it
+		return a
+	}
+	port := server.Port()
+	if port == "" {
+		port = "443"
+	}
+	server.Host = net.JoinHostPort(address, port)
+	moved := *a
+	moved.endpoint, moved.config = server.String(), rest.CopyConfig(a.config)
+	moved.config.Host = moved.endpoint
+	return &moved
+}
+
+func local(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// onlyCertificates returns the certificates of a PEM text. It drops comments, because the size of
+// the results is limited. It returns an error if the text has anything else, such as a private key.
+func onlyCertificates(text []byte) ([]byte, error) {
+	var kept []byte
+	for rest := text; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			return nil, errors.New("the CA in the file must contain only certificates")
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return nil, fmt.Errorf("the CA in the file: %w", err)
+		}
+		kept = append(kept, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
+	}
+	if len(kept) == 0 {
+		return nil, errors.New("the CA in the file is not a certificate")
+	}
+	return kept, nil
+}
+
+// callLimit bounds one call to the API server. A watch also ends after this time, and is then
+// started again.
+const callLimit = 30 * time.Second
+
+// open makes clients for the API server. They connect to the server directly. If the server cannot
+// be reached from the pod network, they connect through the node.
+func (a *admin) open(through ssh.Dialer, limit time.Duration) (kubernetes.Interface, *route, error) {
+	config := rest.CopyConfig(a.config)
+	config.Timeout = callLimit
+	way := &route{through: through, limit: limit}
+	config.Dial = way.dial
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, task.Because(kube.Reason(err), errors.New(adminPath+" of the new cluster has no usable client certificate"))
+	}
+	return clients, way, nil
+}
+
+func versionOf(clients kubernetes.Interface) (string, error) {
+	version, err := clients.Discovery().ServerVersion()
+	if err != nil {
+		return "", task.Because(kube.Reason(err), fmt.Errorf("ask the new cluster for its version: %w", err))
+	}
+	return version.GitVersion, nil
+}
+
+// route connects to the API server. It tries a direct connection first. Once a connection through
+// the node has worked, route makes all later connections through the node.
+type route struct {
+	through ssh.Dialer
+	limit   time.Duration
+
+	mu     sync.Mutex
+	tunnel bool
+}
+
+func (r *route) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	r.mu.Lock()
+	tunnel := r.tunnel
+	r.mu.Unlock()
+	if !tunnel {
+		dialer := net.Dialer{Timeout: min(r.limit, 5*time.Second)}
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err == nil {
+			return conn, nil
+		}
+	}
+	conn, err := r.through.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server at %s, directly and through the control plane: %w", address, err)
+	}
+	r.mu.Lock()
+	r.tunnel = true
+	r.mu.Unlock()
+	return conn, nil
+}

@@ -1,0 +1,7 @@
+// Package playbook runs ansible-playbook for a task and reads its events. It writes a readable log and the
+// progress, and finds the cause of a failure. The tasks kubespray, install-plugins and
+// install-software use it.
+//
+// Invariants: all output of Ansible is redacted before it leaves the task. Host keys are verified against
+// the pinned ones, whatever the playbook's configuration and variables say.
+package playbook

@@ -1,0 +1,85 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/test/site"
+)
+
+// TestConfigure changes variables of CoreDNS in a running cluster. They are applied without a drain: the
+// machines and the pods of a workload stay as they are, and no request is lost. A wrong value fails, and is
+// taken back in the same way.
+func TestConfigure(t *testing.T) {
+	s := site.New(t, "e2e-narrow", 2, 0)
+	const name = "edge-36"
+	s.Apply(s.Provisioning(name, site.LabPlaybooks, masters(1), pool(1)))
+	l := &life{t: t, s: s, limit: 6 * time.Minute}
+	l.await("1 control plane and 1 worker", "master-1", "pool-1")
+	kubeconfig := kubeconfigOf(t, s, l.p)
+	load := startWorkload(t, s, l.p)
+	before, pods := prints(s, s.Hosts()), podsOfWeb(t, kubeconfig)
+	change := func(vars string) {
+		s.Kubectl("patch", "provisioning", name, "--type=merge", "--patch", `{"spec":{"kubespray":{"vars":`+vars+`}}}`)
+	}
+	expect := func(want string) {
+		t.Helper()
+		out, err := site.Kubectl(kubeconfig, "", "get", "deployment", "coredns", "--namespace", "kube-system", "--output",
+			`jsonpath={.spec.replicas} {.status.updatedReplicas} {.status.availableReplicas} {.spec.template.spec.containers[0].resources.limits.memory}`)
+		if err != nil || out != want {
+			t.Errorf("CoreDNS has %q, %v, want %q", out, err, want)
+		}
+		if diff := cmp.Diff(before, prints(s, s.Hosts())); diff != "" {
+			t.Errorf("a machine was changed (-before +after):\n%s", diff)
+		}
+		if diff := cmp.Diff(pods, podsOfWeb(t, kubeconfig)); diff != "" {
+			t.Errorf("the pods of the workload were replaced (-before +after):\n%s", diff)
+		}
+		if run := l.p.Status.Run.Name; !strings.Contains(run, "-"+contract.OperationConfigure+"-") {
+			t.Errorf("the last run was %s, want one of the operation %s", run, contract.OperationConfigure)
+		}
+	}
+	applied := func(what string) {
+		t.Helper()
+		l.awaitThat(what, func(p *v1alpha1.Provisioning) bool { return p.Status.Upgrade == nil })
+	}
+
+	change(`{"coredns_replicas":3,"dns_memory_limit":"190Mi"}`)
+	applied("3 pods of CoreDNS")
+	expect("3 3 3 190Mi")
+
+	change(`{"dns_memory_limit":"much"}`)
+	stopped := site.Await(s, &v1alpha1.ProvisioningList{}, "a run that fails", l.limit, func(p *v1alpha1.Provisioning) bool {
+		return p.Status.ObservedGeneration == p.Generation && site.NotReady(string(contract.ReasonPlaybookFailed))(p)
+	})
+	message := stopped.Status.GetCondition("Ready").GetMessage()
+	if up := stopped.Status.Upgrade; !strings.Contains(message, "dns_memory_limit") || up == nil || !strings.Contains(up.Message, "other settings not complete") {
+		t.Errorf("message %q, status.upgrade %+v", message, up)
+	}
+	t.Logf("stopped: %s", message)
+
+	change(`{"dns_memory_limit":null,"coredns_replicas":null}`)
+	applied("the default of CoreDNS")
+	expect("2 2 2 170Mi")
+	load.stop()
+	load.expectLost(0)
+}
+
+// podsOfWeb returns the UIDs of the workload's pods, except those that end, and the numbers of their
+// restarts.
+func podsOfWeb(t *testing.T, kubeconfig string) string {
+	t.Helper()
+	out, err := site.Kubectl(kubeconfig, "", "get", "pods", "--selector", "app=web", "--sort-by", "{.metadata.uid}", "--output",
+		`go-template={{range .items}}{{if not .metadata.deletionTimestamp}}{{.metadata.uid}} {{.spec.nodeName}} {{range .status.containerStatuses}}{{.restartCount}}{{end}}{{"\n"}}{{end}}{{end}}`)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return out
+}
