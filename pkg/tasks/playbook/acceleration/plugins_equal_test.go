@@ -16,6 +16,7 @@ import (
 const (
 	inProcess = `"inProcess":true`
 	lazy      = `"lazyVariables":["downloads"]`
+	facts     = `"facts":true`
 )
 
 // TestPluginsReportTheSame plays a playbook of many cases with each acceleration alone and with all of
@@ -30,12 +31,13 @@ func TestPluginsReportTheSame(t *testing.T) {
 		}
 	}
 	_, templates := private(t, "")
-	_, all := private(t, ","+inProcess+","+lazy)
+	_, all := private(t, ","+inProcess+","+lazy+","+facts)
 	for _, test := range []struct{ name, settings string }{
 		{"templates", templates},
 		{"templates, with a full cache", templates},
 		{"in process", "{" + inProcess + "}"},
 		{"lazy variables", "{" + lazy + "}"},
+		{"facts", "{" + facts + "}"},
 		{"all", all},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ switches its part off:
     templates      folder of this run for compiled templates, see templates.py
     inProcess      true: see inprocess.py
     lazyVariables  names of variables, see lazy.py
+    facts          true: see facts.py
     interpreter    folder of this run for sockets, see interpreter.py
 
 They use functions of Ansible that are not public, so they are off for versions that they were not
@@ -36,7 +37,7 @@ def activate(strategy):
     for name, version in (("ansible-core", ansible.release.__version__), ("jinja2", jinja2.__version__)):
         if not version.startswith(TESTED[name]):
             return off(strategy, "for %s %s" % (name, version), "")
-    for setting, part in (("templates", "templates"), ("lazyVariables", "lazy"), ("inProcess", "inprocess"), ("interpreter", "interpreter")):
+    for setting, part in (("templates", "templates"), ("lazyVariables", "lazy"), ("inProcess", "inprocess"), ("facts", "facts"), ("interpreter", "interpreter")):
         if not settings.get(setting):
             continue
         try:
