@@ -44,7 +44,9 @@ give the annotation ` + contract.AnnotationSoftware + ` of the Provisioning the 
   --update  also updates packages of Softwares with autoUpdate: false, and those that only the sources of the nodes have
   --retry   tries again what has failed, and repairs what was changed by hand
 
-With --follow the command then waits until each package is installed or has failed.
+With --follow the command waits until each package is installed or has failed. With a
+request it waits until the run for it has ended: packages of a node that does not answer
+can still be pending then. The run waits while no node is alive; see --timeout.
 
 ` + exitCodes(),
 		Example: "  kubectl bpa software edge-1\n  kubectl bpa software edge-1 --check --follow\n  kubectl bpa software -n site-a -o json",

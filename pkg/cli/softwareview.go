@@ -206,7 +206,7 @@ func packageTable(all []softwareRow, now time.Time) string {
 // empty if there is nothing to do and nothing has failed.
 func softwareRunText(p *v1alpha1.Provisioning) string {
 	r := p.Status.Software
-	if r == nil || r.Next == "" && r.Failure == nil {
+	if r == nil || r.Next == "" && r.Waiting == "" && r.Failure == nil {
 		return ""
 	}
 	rows := [][]string{}

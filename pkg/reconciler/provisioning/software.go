@@ -23,6 +23,9 @@ func (r *Reconciler) observeSoftware(ctx context.Context, p *v1alpha1.Provisioni
 	}
 	s := &seen.Software
 	s.Asked = p.Annotations[contract.AnnotationSoftware]
+	if p.Status.Software != nil {
+		s.Answered = p.Status.Software.Asked
+	}
 	if err := r.readJSON(p, contract.SoftwareName(p.Name), contract.KeySoftware, &s.Record); err != nil {
 		return err
 	}
