@@ -205,6 +205,20 @@ func TestSoftwareFollow(t *testing.T) {
 	}
 }
 
+// The status of a large cluster leaves out rows, first those of installed packages.
+func TestSoftwareOmitsRows(t *testing.T) {
+	p := hasCluster(provisioning("edge-1"))
+	isReady(p)
+	s := judged(on(softwareFor("drivers", "edge-1"), "worker-1", "", "curl - - Failed no space left"), corev1.ConditionFalse, "Failed", "x", "19999/20000")
+	s.Status.Omitted = 19999
+	none := judged(softwareFor("drivers", "edge-1"), corev1.ConditionTrue, "Installed", "", "20000/20000")
+	none.Status.Omitted = 20000
+	w := newStopped(t, p, s)
+	w.expect(w.run(t.Context(), "software", "edge-1"), codeDone, "0 of 1 installed, 1 Failed, 19999 more not listed; worker-1: curl: no space left")
+	w = newStopped(t, p, none)
+	w.expect(w.run(t.Context(), "software", "edge-1"), codeDone, "20000 installed, none of them listed")
+}
+
 // While no node is alive, the command says what the request waits for.
 func TestSoftwareFollowWithoutNodes(t *testing.T) {
 	p := hasCluster(provisioning("edge-1"))

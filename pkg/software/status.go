@@ -34,7 +34,55 @@ func Rows(s *v1alpha1.Software, wanted []contract.Software, nodes []contract.Nod
 	}
 	slices.SortFunc(status.Nodes, func(a, b v1alpha1.SoftwareNodeStatus) int { return cmp.Compare(a.Name, b.Name) })
 	status.Summary = fmt.Sprintf("%d/%d", status.Installed, status.Total)
+	shrink(&status, mostRows)
 	return status
+}
+
+const (
+	// mostRows limits the rows of a status, in bytes: etcd takes no object above 1.5 MiB.
+	mostRows = 800 << 10
+	// aroundRow and aroundNode are the lengths of the names of the fields and of the times, in bytes.
+	aroundRow, aroundNode = 140, 80
+)
+
+// shrink leaves out rows above that many bytes: first those of installed packages, and then the last ones. The
+// counts have all of them.
+func shrink(status *v1alpha1.SoftwareStatus, most int) {
+	if size := sizeOf(status.Nodes); size <= most {
+		return
+	}
+	keep := func(part func(v1alpha1.SoftwarePackageStatus) bool) {
+		var nodes []v1alpha1.SoftwareNodeStatus
+		for _, n := range status.Nodes {
+			before := len(n.Packages)
+			n.Packages = slices.DeleteFunc(n.Packages, func(p v1alpha1.SoftwarePackageStatus) bool { return !part(p) })
+			status.Omitted += int32(before - len(n.Packages))
+			if len(n.Packages) > 0 {
+				nodes = append(nodes, n)
+			}
+		}
+		status.Nodes = nodes
+	}
+	keep(func(p v1alpha1.SoftwarePackageStatus) bool { return p.State != string(contract.SoftwareInstalled) })
+	left := most - len(status.Nodes)*aroundNode
+	for _, n := range status.Nodes {
+		left -= len(n.Name) + len(n.Message)
+	}
+	keep(func(p v1alpha1.SoftwarePackageStatus) bool { left -= sizeOfRow(p); return left >= 0 })
+}
+
+func sizeOf(nodes []v1alpha1.SoftwareNodeStatus) (size int) {
+	for _, n := range nodes {
+		size += aroundNode + len(n.Name) + len(n.Message)
+		for _, p := range n.Packages {
+			size += sizeOfRow(p)
+		}
+	}
+	return size
+}
+
+func sizeOfRow(p v1alpha1.SoftwarePackageStatus) int {
+	return aroundRow + len(p.Name) + len(p.Wanted) + len(p.Installed) + len(p.Message)
 }
 
 // count adds rows to the counts. An outdated package is installed.

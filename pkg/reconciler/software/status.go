@@ -70,6 +70,7 @@ func report(s *v1alpha1.Software, v view) {
 	}
 	status := &s.Status
 	status.Cluster, status.Nodes, status.Summary = rows.Cluster, rows.Nodes, rows.Summary
+	status.Omitted = rows.Omitted
 	status.Installed, status.Failed, status.Total = rows.Installed, rows.Failed, rows.Total
 	status.InitializeConditions()
 	accepted, installed := v.accepted(s), v.installedCondition(s)

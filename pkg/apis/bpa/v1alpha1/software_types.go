@@ -95,6 +95,9 @@ type SoftwareStatus struct {
 	Installed int32 `json:"installed,omitempty"`
 	Failed    int32 `json:"failed,omitempty"`
 	Total     int32 `json:"total,omitempty"`
+	// Omitted is the number of packages, once for each node, that Nodes does not have, because the status would
+	// be too long: installed ones first. The counts have them.
+	Omitted int32 `json:"omitted,omitempty"`
 	// Nodes are the nodes with packages of this Software, sorted by name.
 	Nodes []SoftwareNodeStatus `json:"nodes,omitempty"`
 }
