@@ -105,7 +105,7 @@ func requested(s *v1alpha1.Software, wanted []contract.Software, n contract.Node
 		if i := slices.IndexFunc(wanted, func(w contract.Software) bool { return w.Name == name && w.On(n.Roles) }); i >= 0 {
 			of = wanted[i]
 		}
-		rows = append(rows, requestedRow(of, rowOf(record, name)))
+		rows = append(rows, requestedRow(of, record.Architecture, rowOf(record, name)))
 	}
 	return rows
 }
@@ -127,16 +127,19 @@ func namesOn(s *v1alpha1.Software, roles []string) (names []string) {
 
 // requestedRow returns the row of a package that a node should have. If the last run was to do something
 // else, its result says nothing about the present request.
-func requestedRow(s contract.Software, row contract.SoftwarePackage) v1alpha1.SoftwarePackageStatus {
-	status := recorded(row)
+func requestedRow(all contract.Software, architecture string, row contract.SoftwarePackage) v1alpha1.SoftwarePackageStatus {
+	status, s := recorded(row), all.For(architecture)
 	status.Wanted = s.Version
+	if all.Versions != nil && architecture == "" {
+		status.Wanted = "" // it depends on the architecture, which a run finds out
+	}
 	has := row.State == contract.SoftwareInstalled || row.State == contract.SoftwareOutdated
 	switch {
 	case s.Problem != "" && !has:
 		status.Message = s.Problem
 		status.State = string(cmp.Or(row.State, contract.SoftwarePending))
 	case s.Problem != "" || row.State != "" && unfinished(row.State):
-	case processed(s, row):
+	case processed(all, row):
 		status.Wanted = cmp.Or(s.Version, row.Wanted)
 	case s.Hold && row.Installed != "":
 		if has && s.Version != "" && older(s, row.Installed) {

@@ -121,6 +121,24 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// The status says which version each node gets, if the architectures have different ones.
+func TestRowsOfArchitectures(t *testing.T) {
+	s := softwareOf(t, "a", "{workerSoftware: [jq]}")
+	jq := contract.Software{Name: "jq", Workers: true, Version: "2.0", Versions: map[string]string{"amd64": "2.0", "arm64": "1.5"}}
+	nodes := []contract.Node{nodeOf("w-1", w), nodeOf("w-2", w), nodeOf("w-3", w)}
+	var record contract.SoftwareRecord
+	for i, architecture := range []string{"x86_64", "aarch64", ""} {
+		record.Nodes = append(record.Nodes, contract.SoftwareNode{Node: nodes[i].Name, Host: nodes[i].HostUID, Architecture: architecture})
+	}
+	got := map[string]string{}
+	for _, n := range Rows(s, []contract.Software{jq}, nodes, record).Nodes {
+		got[n.Name] = n.Packages[0].Wanted
+	}
+	if diff := cmp.Diff(map[string]string{"w-1": "2.0", "w-2": "1.5", "w-3": ""}, got); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+}
+
 // The status of a large cluster is shorter than etcd's limit. It has all that is not installed, as far as this
 // fits, and counts the rest.
 func TestRowsOfALargeCluster(t *testing.T) {

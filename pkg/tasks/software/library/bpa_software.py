@@ -217,7 +217,7 @@ class Node:
                 seen["candidate"], seen["versions"] = self.sources(name)
             seen["order"] = {}
             for have in {version, mark["version"] if mark else ""} - {""}:
-                for want in {w.get("version", ""), seen.get("candidate", "")} - {""}:
+                for want in {w.get("version", ""), seen.get("candidate", "")} .union(w.get("versions") or []) - {""}:
                     seen["order"].setdefault(have, {})[want] = self.compare(have, want)
             packages[name] = seen
         return packages
