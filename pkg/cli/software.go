@@ -160,6 +160,9 @@ func (s *site) softwareOf(ctx context.Context, p *v1alpha1.Provisioning) ([]v1al
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(w v1alpha1.Software) bool {
+		if c := w.Status.GetCondition(v1alpha1.ConditionSoftwareAccepted); c.IsTrue() && w.Status.ObservedGeneration == w.Generation && w.Status.Cluster != "" {
+			return w.Status.Cluster != p.Name // other Provisionings can have the name or the label too
+		}
 		name := w.ClusterName()
 		return name == "" || name != p.Name && name != p.Labels[v1alpha1.LabelCluster]
 	}), nil

@@ -54,7 +54,7 @@ func (r *Reconciler) observe(ctx context.Context, s *v1alpha1.Software) (view, e
 	if err != nil {
 		return view{}, fmt.Errorf("list Provisionings: %w", err)
 	}
-	v := view{cluster: provisioning.ClusterOf(s, provisionings), doubt: provisioning.DoubtAbout(s, provisionings)}
+	v := view{cluster: provisioning.ClusterOf(s, provisionings), doubt: provisioning.DoubtAbout(s, provisionings), passed: provisioning.Passed(s, provisionings)}
 	if former := provisioning.FormerCluster(s, provisionings); former != nil {
 		v.former = former.Name
 	}

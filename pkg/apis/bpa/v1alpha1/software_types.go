@@ -44,8 +44,8 @@ type SoftwareList struct {
 
 // SoftwareSpec lists the packages of the nodes of a cluster.
 type SoftwareSpec struct {
-	// Cluster is the cluster's name: the label "cluster" of a Provisioning in the same namespace, or the
-	// Provisioning's name. Default: the Software's own label "cluster".
+	// Cluster is the name of the Provisioning of the cluster, in the same namespace, or its label "cluster". The
+	// name counts more. Default: the Software's own label "cluster".
 	// +kubebuilder:validation:MaxLength=63
 	Cluster string `json:"cluster,omitempty"`
 	// MasterSoftware are the packages of the control plane nodes.
