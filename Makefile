@@ -108,8 +108,8 @@ e2e-upgrade: up plugin ## Test the upgrade of a cluster over one minor version, 
 	go test ./test/e2e -tags e2e -run '^(TestUpgradeCluster|TestPatch)$$' -count=1 -v -timeout 60m
 e2e-configure: up plugin ## Test variables that are applied without a drain, on lab machines (about 5 min)
 	go test ./test/e2e -tags e2e -run '^TestConfigure$$' -count=1 -v -timeout 20m
-e2e-software: up plugin ## Test packages on the nodes of one cluster: updates, failures, a worker that is down, removal, on lab machines (about 10 min)
-	go test ./test/e2e -tags e2e -run '^TestSoftware$$' -count=1 -v -timeout 30m
+e2e-software: up plugin ## Test packages on the nodes of one cluster: updates, failures, a worker that is down, removal, drains and reboots, on lab machines (about 20 min)
+	go test ./test/e2e -tags e2e -run '^(TestSoftware|TestSoftwareReboot)$$' -count=1 -v -timeout 50m
 e2e-plugins: up plugin ## Test plugins that are added, fail, change the nodes and are removed, on lab machines (about 15 min)
 	go test ./test/e2e -tags e2e -run '^(TestPlugins|TestCPUManager)$$' -count=1 -v -timeout 40m
 e2e-restore: up plugin ## Test a backup, the loss of the control plane and its restore, on lab machines (about 30 min)
