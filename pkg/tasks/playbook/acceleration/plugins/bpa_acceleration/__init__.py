@@ -38,7 +38,7 @@ def activate(strategy):
         return strategy
     for name, version in (("ansible-core", ansible.release.__version__), ("jinja2", jinja2.__version__)):
         if not version.startswith(TESTED[name]):
-            return off(strategy, "not tested with %s %s" % (name, version))
+            return off(strategy, "for %s %s" % (name, version), "")
     for setting, part in PARTS:
         if not settings.get(setting):
             continue
@@ -49,6 +49,6 @@ def activate(strategy):
     return strategy
 
 
-def off(strategy, why):
-    print("acceleration: off: " + why, file=sys.stderr)
+def off(strategy, why, colon=":"):
+    print("acceleration: off%s %s" % (colon, why), file=sys.stderr)
     return strategy
