@@ -20,7 +20,7 @@ const (
 	InProcess = "InProcess"
 	// LazyVariables templates only the used entries of kubespray's variable downloads.
 	LazyVariables = "LazyVariables"
-	// Variables sets variables of kubespray that only remove waiting: see Variables.
+	// Variables sets variables of kubespray that only remove waiting: see ExtraVars.
 	Variables = "Variables"
 )
 
@@ -90,24 +90,4 @@ func write(folder string) error {
 		}
 		return os.WriteFile(target, content, 0o600)
 	})
-}
-
-// ExtraVars returns variables of kubespray that only remove waiting and work that is done twice, except
-// those that the user has set:
-//
-//   - retry_stagger: the longest pause, in seconds, before a download that failed is tried again. kubespray
-//     has 5.
-//   - download_container: false leaves the pulling of images to kubeadm and the kubelet. kubespray pulls
-//     them first, one after the other.
-func ExtraVars(on []string, set map[string]json.RawMessage) map[string]any {
-	vars := map[string]any{}
-	if !slices.Contains(on, Variables) {
-		return vars
-	}
-	for name, value := range map[string]any{"retry_stagger": 1, "download_container": false} {
-		if _, own := set[name]; !own {
-			vars[name] = value
-		}
-	}
-	return vars
 }

@@ -1,7 +1,6 @@
 package acceleration
 
 import (
-	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -95,23 +94,5 @@ func TestInstallReportsItsError(t *testing.T) {
 	}
 	if _, err := Install(file, Names, ""); err == nil || !strings.Contains(err.Error(), "strategy plugin") {
 		t.Errorf("error %v", err)
-	}
-}
-
-func TestExtraVars(t *testing.T) {
-	own := map[string]json.RawMessage{"retry_stagger": json.RawMessage("7")}
-	for name, test := range map[string]struct {
-		on   []string
-		set  map[string]json.RawMessage
-		want map[string]any
-	}{
-		"on":                     {Names, nil, map[string]any{"retry_stagger": 1, "download_container": false}},
-		"the user has set one":   {Names, own, map[string]any{"download_container": false}},
-		"off":                    {[]string{InProcess}, nil, map[string]any{}},
-		"off, with an own value": {nil, own, map[string]any{}},
-	} {
-		if diff := cmp.Diff(test.want, ExtraVars(test.on, test.set)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
 	}
 }
