@@ -16,6 +16,7 @@ import (
 const (
 	inProcess = `"inProcess":true`
 	lazy      = `"lazyVariables":["downloads"]`
+	modules   = `"modules":true`
 )
 
 // TestPluginsReportTheSame plays a playbook of many cases with each acceleration alone and with all of
@@ -27,12 +28,14 @@ func TestPluginsReportTheSame(t *testing.T) {
 		t.Fatalf("the playbook reported only %d events:\n%s\n%s", len(want.events), strings.Join(want.events, "\n"), want.stderr)
 	}
 	_, templates := private(t, "")
-	_, all := private(t, ","+inProcess+","+lazy)
+	_, all := private(t, ","+inProcess+","+lazy+","+modules)
 	for _, test := range []struct{ name, settings string }{
 		{"templates", templates},
 		{"templates, with a full cache", templates},
 		{"in process", "{" + inProcess + "}"},
 		{"lazy variables", "{" + lazy + "}"},
+		{"modules", "{" + modules + "}"},
+		{"modules, unpacked before", "{" + modules + "}"},
 		{"all", all},
 	} {
 		t.Run(test.name, func(t *testing.T) {
