@@ -95,6 +95,9 @@ type Request struct {
 	// Connected reports that artifacts that are missing in the depot may be downloaded from the
 	// Internet.
 	Connected bool `json:"connected,omitempty"`
+	// SwitchedOff are the names of the accelerations of kubespray that the run does not use, as package
+	// acceleration has them. The cluster's identity does not depend on them.
+	SwitchedOff []string `json:"switchedOff,omitempty"`
 	// Plugins are the plugins of the cluster, in the order of their needs. The cluster's identity does
 	// not depend on them.
 	Plugins []Plugin `json:"plugins,omitempty"`

@@ -88,6 +88,7 @@ var edits = map[string][]edit{
 	},
 	"Kubespray": {
 		{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Kubespray.Release = "v2.31.0" }},
+		{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Kubespray.Acceleration.Disable = []string{"All"} }},
 		{applied, func(s *v1alpha1.ProvisioningSpec) { s.Kubespray.Release = "v2.32.0" }},
 		{kept, func(s *v1alpha1.ProvisioningSpec) { s.Kubespray.Release = "v2.30.0" }},
 		{kept, func(s *v1alpha1.ProvisioningSpec) {

@@ -11,6 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
 )
 
 // files are the paths of the files that ansible-playbook reads.
@@ -26,7 +27,10 @@ type file struct {
 // prepare writes the files.
 func prepare(in Input, pins ssh.Pins) (files, error) {
 	f := files{playbook.FilesIn(in.ScratchDir)}
-	extra, err := f.extra(in.GroupVars, in.extra)
+	on := acceleration.On(in.Request.SwitchedOff)
+	variables := acceleration.ExtraVars(on, in.Playbook, in.Request)
+	maps.Copy(variables, in.extra)
+	extra, err := f.extra(in.GroupVars, variables)
 	if err != nil {
 		return files{}, err
 	}
@@ -36,6 +40,10 @@ func prepare(in Input, pins ssh.Pins) (files, error) {
 		return files{}, err
 	}
 	if err := os.RemoveAll(hostVars); err != nil { // of another playbook of this run
+		return files{}, err
+	}
+	f.Acceleration, err = acceleration.Install(filepath.Join(in.ScratchDir, "acceleration"), on, os.Getenv("ANSIBLE_STRATEGY_PLUGINS"))
+	if err != nil {
 		return files{}, err
 	}
 	for _, file := range facts {

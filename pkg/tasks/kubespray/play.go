@@ -11,6 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
 )
 
 // count estimates the number of tasks in the playbook. It works in parallel, because reading
@@ -27,7 +28,7 @@ func count(in Input) <-chan int {
 func play(ctx context.Context, in Input, f files, ports Ports, report func(percent int, step string), counted <-chan int) (string, error) {
 	expected := expect(ctx, in, ports, <-counted)
 	nodes := in.played()
-	fmt.Fprintf(ports.Log, "\nRunning %s on %s, at most %d at a time\n", in.Playbook, some(nodes, "node"), playbook.Forks(nodes))
+	fmt.Fprintf(ports.Log, "\nRunning %s on %s, at most %d at a time%s\n", in.Playbook, some(nodes, "node"), playbook.Forks(nodes), in.accelerations())
 	recap, started, err := playbook.Run{
 		Task: contract.TaskKubespray, Name: in.Playbook, Command: command(in, f), Exec: ports.Playbook,
 		Expected: expected.tasks, Log: ports.Log, Report: report,
@@ -51,6 +52,15 @@ func command(in Input, f files) process.Command {
 		args = append(args, "--tags", in.tags)
 	}
 	return process.Command{Dir: in.PlaybooksDir, Args: append(args, in.Playbook), Env: f.Env(in.PlaybooksDir)}
+}
+
+// accelerations names the accelerations of the playbook that are on, for the log.
+func (in Input) accelerations() string {
+	on := acceleration.On(in.Request.SwitchedOff)
+	if len(on) == 0 {
+		return ", without acceleration"
+	}
+	return ", accelerated by " + strings.Join(on, ", ")
 }
 
 // played returns the number of nodes on which the playbook runs.

@@ -13,6 +13,8 @@ type Files struct {
 	Scratch                               string
 	Inventory, Key, KnownHosts, ExtraVars string
 	ControlPaths                          string
+	// Acceleration are variables of the environment that package acceleration has returned; nil: none.
+	Acceleration []string
 }
 
 // FilesIn returns the paths in a scratch folder.
@@ -110,7 +112,7 @@ func (f Files) Env(playbooksDir string) []string {
 			env = append(env, kept+"="+value)
 		}
 	}
-	return env
+	return append(env, f.Acceleration...) // of two values, the last one counts
 }
 
 func exists(path string) bool {

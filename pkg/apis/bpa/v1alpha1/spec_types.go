@@ -89,6 +89,19 @@ type KubespraySpec struct {
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^$|^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`
 	Release string `json:"release,omitempty"`
+	// Acceleration switches off what makes the playbooks of kubespray faster. A change takes effect in
+	// the next run, and starts none.
+	Acceleration Acceleration `json:"acceleration,omitempty"`
+}
+
+// Acceleration names the accelerations of kubespray that are switched off. docs/kubespray.md describes
+// them. They do not change what a playbook does.
+type Acceleration struct {
+	// Disable are the accelerations that the next runs do not use; All: none of them.
+	// +kubebuilder:validation:items:Enum=All;TemplateCache;InProcess;LazyVariables;ModuleCache;Variables
+	// +listType=set
+	// +optional
+	Disable []string `json:"disable,omitempty"`
 }
 
 // PluginSpec is the version and the parameters of one plugin.
