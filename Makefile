@@ -74,7 +74,7 @@ plugin: ## Build the kubectl plugin (kubectl bpa)
 
 ##@ Test
 
-.PHONY: test unit integration integration-long e2e e2e-change e2e-upgrade e2e-configure e2e-plugins e2e-software e2e-restore e2e-kubespray e2e-kubespray-life e2e-kubespray-change e2e-kubespray-upgrade kubespray-story survival
+.PHONY: test unit integration integration-long e2e e2e-change e2e-upgrade e2e-configure e2e-plugins e2e-software e2e-restore e2e-kubespray e2e-kubespray-life e2e-kubespray-change e2e-kubespray-upgrade e2e-kubespray-same kubespray-story survival
 test: unit integration e2e survival kubespray-story ## Run all tests: unit, integration (real API server), e2e (real clusters), survival, kubespray
 unit: ## Run the tests that need no cluster
 	go test -timeout 20m ./...
@@ -135,6 +135,9 @@ e2e-kubespray-upgrade: up plugin ## Test the upgrade of a cluster with the real 
 	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
 	$(lab) artifacts --kubernetes 1.34.3
 	go test ./test/e2e -tags e2e,kubespray -run '^TestUpgradeOnKubespray$$' -count=1 -v -timeout 150m
+e2e-kubespray-same: up plugin ## Test that the accelerations change neither the result nor the failures of the real kubespray
+	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
+	go test ./test/e2e -tags e2e,kubespray -run '^TestSame(Result|Failure)$$' -count=1 -v -timeout 100m
 kubespray-story: $(if $(KUBESPRAY),e2e-kubespray)
 	@[ -n "$(KUBESPRAY)" ] || echo 'LEFT OUT: the e2e test on the real kubespray, and the comparison with its tables, because this machine has no kubespray. To run them: make kubespray && make e2e-kubespray'
 survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a sandbox
