@@ -78,7 +78,7 @@ func accelerated(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) hand {
 	var request contract.Request
 	decode(t, configMap(t, s, contract.RequestName(p.Name)).Data[contract.KeyRequest], &request)
 	on := acceleration.On(request.SwitchedOff)
-	maps.Copy(h.vars, acceleration.ExtraVars(on, request.Vars))
+	maps.Copy(h.vars, acceleration.ExtraVars(on, contract.PlaybookInstall, request))
 	h.arguments = []string{"--forks", fmt.Sprint(playbook.Forks(len(p.Status.Nodes)))}
 	folder := t.TempDir()
 	env, err := acceleration.Install(folder, on, "")

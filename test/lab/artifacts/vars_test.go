@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
 )
 
@@ -22,7 +23,7 @@ func TestBaselineHasNoAcceleration(t *testing.T) {
 	if err := yaml.Unmarshal(raw, &set); err != nil || len(set) == 0 {
 		t.Fatalf("%d variables, %v", len(set), err)
 	}
-	variables := acceleration.ExtraVars(acceleration.Names, nil)
+	variables := acceleration.ExtraVars(acceleration.Names, contract.PlaybookInstall, contract.Request{})
 	if len(variables) == 0 {
 		t.Fatal("there is no variable to compare with")
 	}

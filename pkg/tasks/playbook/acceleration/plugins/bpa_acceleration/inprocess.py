@@ -8,6 +8,8 @@ and the task runs in a process as always. Until then it has done nothing that ca
 """
 from __future__ import annotations
 
+import pickle
+
 from ansible import constants as C
 from ansible.executor.task_executor import TaskExecutor
 from ansible.plugins import loader as plugin_loader
@@ -58,7 +60,7 @@ class Sent:
 
 
 def _can_try(task):
-    if task.async_val or task.timeout or task.until or task.retries is not None or task.debugger or C.ENABLE_TASK_DEBUGGER:
+    if task.async_val or task.timeout or task.until or task.retries is not None or task.throttle or task.debugger or C.ENABLE_TASK_DEBUGGER:
         return False
     if task.loop_with and task.loop_with not in PURE:
         return False
@@ -74,7 +76,7 @@ def _lookup(self, name, /, *args, **kwargs):
 
 
 _builtin_lookup = Templar._lookup
-_trial = []  # not empty: a task is tried that may have to run again in a process
+_trial = []  # not empty: a task runs here. Its lookups must be quick, and it may have to run again in a process
 
 
 class InProcess:
@@ -96,6 +98,11 @@ class InProcess:
         except Exception as error:  # of Ansible, outside of the executor: in a process, it becomes a result
             display.debug("acceleration: %s" % error)
             return False
+        try:
+            pickle.dumps((result, fields, sent.calls))
+        except Exception as error:  # a process reports this as a failure of the task
+            display.debug("acceleration: %s" % error)
+            return False
         self._queued_task_cache[(host.name, task._uuid)] = {
             "host": host, "task": task, "task_vars": task_vars, "play_context": play_context}
         self._tqm.send_callback("v2_runner_on_start", host, task)
@@ -106,14 +113,11 @@ class InProcess:
 
     def _try(self, host, task, task_vars, play_context, sent):
         executor = Executor(host, task, task_vars, play_context, None, self._loader, plugin_loader, sent, self._variable_manager)
-        quick = task.action in QUICK
-        if not quick:
-            _trial.append(task)
+        _trial.append(task)
         try:
             return executor.run(), task.dump_attrs()
         finally:
-            if not quick:
-                _trial.pop()
+            _trial.pop()
 
 
 def start(_, strategy):

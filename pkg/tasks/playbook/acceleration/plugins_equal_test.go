@@ -1,0 +1,142 @@
+//go:build integration
+
+package acceleration
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	inProcess = `"inProcess":true`
+	lazy      = `"lazyVariables":["downloads"]`
+	modules   = `"modules":true`
+)
+
+// TestPluginsReportTheSame plays a playbook of many cases with each acceleration alone and with all of
+// them, and compares events, exit status and stderr with those of Ansible without the plugin.
+func TestPluginsReportTheSame(t *testing.T) {
+	p := newPlayer(t)
+	want := p.play("tricky.yml", "")
+	if len(want.events) < 200 {
+		t.Fatalf("the playbook reported only %d events:\n%s\n%s", len(want.events), strings.Join(want.events, "\n"), want.stderr)
+	}
+	_, templates := private(t, "")
+	_, all := private(t, ","+inProcess+","+lazy+","+modules)
+	for _, test := range []struct{ name, settings string }{
+		{"templates", templates},
+		{"templates, with a full cache", templates},
+		{"in process", "{" + inProcess + "}"},
+		{"lazy variables", "{" + lazy + "}"},
+		{"modules", "{" + modules + "}"},
+		{"modules, unpacked before", "{" + modules + "}"},
+		{"all", all},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := p.play("tricky.yml", test.settings)
+			if diff := cmp.Diff(want.events, got.events); diff != "" {
+				t.Errorf("events (-without +with):\n%s", diff)
+			}
+			if diff := cmp.Diff(sorted(want.stderr), sorted(got.stderr)); diff != "" {
+				t.Errorf("stderr (-without +with):\n%s", diff)
+			}
+			if got.status != want.status {
+				t.Errorf("exit status %d, without the plugin %d", got.status, want.status)
+			}
+		})
+	}
+}
+
+// sorted returns lines in the order of the alphabet: warnings come from several hosts.
+func sorted(text string) []string { return slices.Sorted(strings.Lines(text)) }
+
+var process = regexp.MustCompile(`pid \d+`)
+
+// effects plays effects.yml and returns which entries were evaluated and in how many processes.
+func (p *player) effects(settings string) (evaluated []string, processes int) {
+	p.t.Helper()
+	if err := os.RemoveAll(p.notes); err != nil {
+		p.t.Fatal(err)
+	}
+	got := p.green("effects.yml", settings)
+	notes, err := os.ReadFile(p.notes)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	pids := slices.Sorted(slices.Values(process.FindAllString(strings.Join(got.events, "\n"), -1)))
+	return slices.Compact(slices.Sorted(strings.Lines(string(notes)))), len(slices.Compact(pids))
+}
+
+// TestPluginsWork shows that the accelerations do something, which their equal results cannot show.
+func TestPluginsWork(t *testing.T) {
+	p := newPlayer(t)
+	all, used := []string{"unused\n", "used\n"}, []string{"used\n"}
+	for _, test := range []struct {
+		name, settings string
+		evaluated      []string
+		processes      int
+	}{
+		{"without the plugin", "", all, 3},
+		{"no acceleration", "{}", all, 3},
+		{"in process", "{" + inProcess + "}", all, 1},
+		{"lazy variables", "{" + lazy + "}", used, 3},
+	} {
+		evaluated, processes := p.effects(test.settings)
+		if diff := cmp.Diff(test.evaluated, evaluated); diff != "" || processes != test.processes {
+			t.Errorf("%s: %d processes, want %d; evaluated entries (-want +got):\n%s", test.name, processes, test.processes, diff)
+		}
+	}
+}
+
+func TestPluginsKeepCompiledTemplates(t *testing.T) {
+	p := newPlayer(t)
+	folder, settings := private(t, "")
+	p.green("small.yml", settings)
+	first := written(t, folder)
+	if len(first) == 0 {
+		t.Fatal("the cache of compiled templates is empty")
+	}
+	p.green("small.yml", settings)
+	if diff := cmp.Diff(first, written(t, folder)); diff != "" {
+		t.Errorf("the second run compiled templates again (-first +second):\n%s", diff)
+	}
+}
+
+func TestPluginsReplaceDamagedTemplates(t *testing.T) {
+	p := newPlayer(t)
+	folder, settings := private(t, "")
+	want := p.green("small.yml", settings)
+	damaged := 0
+	for name := range written(t, folder) {
+		path := filepath.Join(folder, name)
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := len(content) - 1
+		empty, half, flipped := []byte{}, content[:len(content)/2], append(content[:last:last], content[last]^1)
+		if err := os.WriteFile(path, [][]byte{empty, half, flipped}[damaged%3], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		damaged++
+	}
+	before := written(t, folder)
+	got := p.green("small.yml", settings)
+	if diff := cmp.Diff(want.events, got.events); diff != "" {
+		t.Errorf("events (-whole +damaged):\n%s", diff)
+	}
+	for name, at := range written(t, folder) {
+		if at.Equal(before[name]) {
+			t.Errorf("%s is damaged and was not replaced", name)
+		}
+	}
+	if damaged < 3 {
+		t.Errorf("only %d templates are in the cache", damaged)
+	}
+}

@@ -1,0 +1,86 @@
+//go:build integration
+
+package acceleration
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// off plays a playbook with settings that the plugin cannot use. The playbook must run as without the
+// plugin, and stderr must have one more line.
+func (p *player) off(settings, line string, env ...string) {
+	p.t.Helper()
+	want, got := p.green("small.yml", ""), p.green("small.yml", settings, env...)
+	if diff := cmp.Diff(want.events, got.events); diff != "" {
+		p.t.Errorf("events (-without +with):\n%s", diff)
+	}
+	var lines []string
+	for l := range strings.Lines(got.stderr) {
+		if strings.HasPrefix(l, "acceleration: ") {
+			lines = append(lines, l)
+		}
+	}
+	if diff := cmp.Diff([]string{line + "\n"}, lines); diff != "" {
+		p.t.Errorf("stderr (-want +got):\n%s", diff)
+	}
+}
+
+// The cache has code, which another user could replace.
+func TestPluginsRefuseAFolderThatIsNotPrivate(t *testing.T) {
+	p := newPlayer(t)
+	for name, spoil := range map[string]func(folder string) error{
+		"others can write": func(folder string) error { return os.Chmod(folder, 0o777) },
+		"others can read":  func(folder string) error { return os.Chmod(folder, 0o755) },
+		"a link":           link,
+		"of another user":  func(folder string) error { return os.Chown(folder, 65534, 65534) },
+	} {
+		if name == "of another user" && os.Getuid() != 0 {
+			continue // only root can give a folder away
+		}
+		folder, settings := private(t, "")
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := spoil(folder); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		p.off(settings, "acceleration: off: templates: "+folder+" is not a private folder of this user")
+	}
+}
+
+// link replaces a folder by a link to another one.
+func link(folder string) error {
+	target := folder + "-target"
+	if err := os.Rename(folder, target); err != nil {
+		return err
+	}
+	return os.Symlink(target, folder)
+}
+
+func TestPluginsAreOffForUntestedVersions(t *testing.T) {
+	p := newPlayer(t)
+	folder, settings := private(t, ","+inProcess+","+lazy)
+	for module, line := range map[string]string{
+		"ansible.release": "acceleration: off for ansible-core 99.1",
+		"jinja2":          "acceleration: off for jinja2 99.1",
+	} {
+		python := t.TempDir() // Python runs sitecustomize when it starts
+		text := "import " + module + "\n" + module + ".__version__ = '99.1'\n"
+		if err := os.WriteFile(filepath.Join(python, "sitecustomize.py"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.off(settings, line, "PYTHONPATH="+python)
+	}
+	if _, err := os.Stat(folder); !os.IsNotExist(err) {
+		t.Errorf("the plugin used the folder of the cache: %v", err)
+	}
+}
+
+func TestPluginsAreOffForSettingsThatTheyCannotRead(t *testing.T) {
+	newPlayer(t).off(`{"templates"`, "acceleration: off: BPA_ACCELERATION is no JSON: Expecting ':' delimiter: line 1 column 13 (char 12)")
+}
