@@ -67,17 +67,16 @@ func baseline(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) hand {
 	}
 }
 
-// accelerated returns the installation with the playbook, variables, forks and accelerations of the
-// run, but without BPA.
-func accelerated(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) hand {
+// accelerated returns the installation with the playbook, variables and forks of the run and with some
+// accelerations, but without BPA.
+func accelerated(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, on ...string) hand {
 	t.Helper()
 	h := baseline(t, s, p)
-	h.name = "by-hand-accelerated"
+	h.name = "by-hand-" + strings.ToLower(strings.Join(on, "-"))
 	h.vars = map[string]any{}
 	decode(t, configMap(t, s, contract.InventoryName(p.Name)).Data[contract.KeyGroupVars], &h.vars)
 	var request contract.Request
 	decode(t, configMap(t, s, contract.RequestName(p.Name)).Data[contract.KeyRequest], &request)
-	on := acceleration.On(request.SwitchedOff)
 	maps.Copy(h.vars, acceleration.ExtraVars(on, contract.PlaybookInstall, request))
 	h.arguments = []string{"--forks", fmt.Sprint(playbook.Forks(len(p.Status.Nodes)))}
 	folder := t.TempDir()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
 	"github.com/akraino-icn/bpa/test/bench/results"
 	"github.com/akraino-icn/bpa/test/site"
 )
@@ -44,6 +45,10 @@ func TestBenchRunAgainstHand(t *testing.T) {
 		t.Run(fmt.Sprint(n, " nodes"), func(t *testing.T) { benchRun(t, name, on, n) })
 	}
 }
+
+// each names the environment variable that lets TestBenchRunAgainstHand also measure each acceleration
+// alone, which takes one more installation for each of them.
+const each = "BPA_BENCH_EACH"
 
 // clusterSizes returns the numbers of nodes in the environment, or 2 and 5.
 func clusterSizes(t *testing.T) (all []int) {
@@ -74,7 +79,7 @@ func benchRun(t *testing.T, name string, on site.Playbooks, nodes int) {
 	ready := site.Await(s, &v1alpha1.ProvisioningList{}, "the cluster", limit, site.Ready)
 	m := installations{run: time.Since(began), playbook: playbookOf(t, s, ready)}
 	m.hand, m.handAgain = baseline(t, s, ready).play(t, s)
-	m.fast, m.fastAgain = accelerated(t, s, ready).play(t, s)
+	m.fast, m.fastAgain = accelerated(t, s, ready, acceleration.Names...).play(t, s)
 
 	table := fmt.Sprintf("Installation, %d nodes, %s", nodes, name)
 	fmt.Println()
@@ -83,6 +88,13 @@ func benchRun(t *testing.T, name string, on site.Playbooks, nodes int) {
 	fmt.Println()
 	if memory > 100<<20 {
 		t.Errorf("the controller uses %d MiB of memory; limit 100", memory>>20)
+	}
+	if os.Getenv(each) == "" {
+		return
+	}
+	for _, one := range acceleration.Names {
+		took, _ := accelerated(t, s, ready, one).play(t, s)
+		results.Record(t, results.Figure{Table: table, Name: "playbook by hand with " + one + " only", Peer: byHand, Value: took.Seconds() / m.hand.Seconds()})
 	}
 }
 
