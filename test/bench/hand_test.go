@@ -68,11 +68,11 @@ func baseline(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) hand {
 }
 
 // accelerated returns the installation with the playbook, variables and forks of the run and with some
-// accelerations, but without BPA.
-func accelerated(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, on ...string) hand {
+// accelerations, but without BPA. name is a part of the name of its pod.
+func accelerated(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, name string, on ...string) hand {
 	t.Helper()
 	h := baseline(t, s, p)
-	h.name = "by-hand-" + strings.ToLower(strings.Join(on, "-"))
+	h.name = "by-hand-" + name
 	h.vars = map[string]any{}
 	decode(t, configMap(t, s, contract.InventoryName(p.Name)).Data[contract.KeyGroupVars], &h.vars)
 	var request contract.Request
@@ -85,8 +85,8 @@ func accelerated(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, on ...str
 		t.Fatal(err)
 	}
 	for _, variable := range env {
-		name, value, _ := strings.Cut(variable, "=")
-		h.env = append(h.env, corev1.EnvVar{Name: name, Value: strings.ReplaceAll(value, folder, filepath.Dir(pluginsFolder))})
+		variable, value, _ := strings.Cut(variable, "=")
+		h.env = append(h.env, corev1.EnvVar{Name: variable, Value: strings.ReplaceAll(value, folder, filepath.Dir(pluginsFolder))})
 	}
 	h.plugins = filesBelow(t, filepath.Join(folder, "plugins"))
 	return h
