@@ -53,13 +53,13 @@ bundle: up plugin ## Pack all artifacts of the demo's cluster into one file, and
 	test/demo/bundle.sh
 bench: up plugin ## Measure every ratio, each against its named peer, and write docs/benchmarks.md; BPA_BENCH_NODES=2,5: sizes of the clusters
 	rm -f $(BPA_BENCH_RESULTS)
-	go test ./test/bench -tags e2e -count=1 -v -timeout 180m -run TestBench
+	go test ./test/bench -tags e2e -count=1 -v -timeout 300m -run TestBench
 	$(call debian,curl,curl)
 	$(call debian,nginx,nginx-light)
 	go test ./test/bench/depot -tags bench -count=1 -v -timeout 30m -run TestBench
 	go test ./pkg/transfer -run '^$$' -bench Seeding -benchtime 2x
 	$(MAKE) --no-print-directory bench-doc
-bench-doc: ## Write the figures of the last make bench into docs/benchmarks.md, also if it did not finish
+bench-doc: ## Print the figures of the last make bench and write them into docs/benchmarks.md, also if it did not finish
 	go run ./hack/benchdoc $(BPA_BENCH_RESULTS) docs/benchmarks.md
 
 ##@ Build

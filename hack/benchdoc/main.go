@@ -1,5 +1,5 @@
-// Command benchdoc writes the figures of a run of the benchmarks into the tables of a document.
-// Figures without a new result keep their rows.
+// Command benchdoc prints the figures of a run of the benchmarks and writes them into the tables of a
+// document. Figures without a new result keep their rows.
 //
 //	go run ./hack/benchdoc RESULTS docs/benchmarks.md
 package main
@@ -30,6 +30,9 @@ func update(file, document string) error {
 	figures, err := results.Parse(raw)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
+	}
+	for _, f := range figures {
+		fmt.Println(f)
 	}
 	old, err := os.ReadFile(document)
 	if err != nil {
