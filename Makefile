@@ -13,6 +13,8 @@ export GOFLAGS += -trimpath -buildvcs=false
 # KUBESPRAY is the checkout of the real kubespray: the caller's, or that of `make kubespray`.
 # Empty means that this machine has no kubespray.
 export KUBESPRAY ?= $(patsubst %/cluster.yml,%,$(wildcard $(BPA_STATE)/kubespray/cluster.yml))
+# BPA_BENCH_RESULTS is the file to which benchmarks append their figures.
+export BPA_BENCH_RESULTS ?= $(BPA_STATE)/bench.jsonl
 export KUBECONFIG := $(BPA_STATE)/kubeconfig
 export PATH := $(BPA_STATE)/bin:$(PATH)
 
@@ -30,7 +32,7 @@ help: ## Show this help
 
 ##@ Use
 
-.PHONY: up base deploy down clean status demo kubespray bundle bench
+.PHONY: up base deploy down clean status demo kubespray bundle bench bench-doc
 up: base deploy ## Start the bootstrap machine: Kubernetes, depot, Tekton, Metal3's kinds and this project
 base: tools
 	$(machine) up --project=false
@@ -49,12 +51,16 @@ kubespray: ## Get the real kubespray: clone tag v2.31.0, or use ARCHIVE=<tar.gz 
 	hack/kubespray.sh $(ARCHIVE)
 bundle: up plugin ## Pack all artifacts of the demo's cluster into one file, and import it into an empty depot
 	test/demo/bundle.sh
-bench: up plugin ## Measure a run against the playbook by hand, one more node at 100 against 3, the depot against cp, nginx and a plain registry
-	go test ./test/bench -tags e2e -count=1 -v -timeout 120m -run TestBench
+bench: up plugin ## Measure every ratio, each against its named peer, and write docs/benchmarks.md; BPA_BENCH_NODES=2,5: sizes of the clusters
+	rm -f $(BPA_BENCH_RESULTS)
+	go test ./test/bench -tags e2e -count=1 -v -timeout 300m -run TestBench
 	$(call debian,curl,curl)
 	$(call debian,nginx,nginx-light)
 	go test ./test/bench/depot -tags bench -count=1 -v -timeout 30m -run TestBench
 	go test ./pkg/transfer -run '^$$' -bench Seeding -benchtime 2x
+	$(MAKE) --no-print-directory bench-doc
+bench-doc: ## Print the figures of the last make bench and write them into docs/benchmarks.md, also if it did not finish
+	go run ./hack/benchdoc $(BPA_BENCH_RESULTS) docs/benchmarks.md
 
 ##@ Build
 
@@ -68,7 +74,7 @@ plugin: ## Build the kubectl plugin (kubectl bpa)
 
 ##@ Test
 
-.PHONY: test unit integration integration-long e2e e2e-change e2e-upgrade e2e-configure e2e-plugins e2e-software e2e-restore e2e-kubespray e2e-kubespray-life e2e-kubespray-change e2e-kubespray-upgrade kubespray-story survival
+.PHONY: test unit integration integration-long e2e e2e-change e2e-upgrade e2e-configure e2e-plugins e2e-software e2e-restore e2e-kubespray e2e-kubespray-life e2e-kubespray-change e2e-kubespray-upgrade e2e-kubespray-same kubespray-story survival
 test: unit integration e2e survival kubespray-story ## Run all tests: unit, integration (real API server), e2e (real clusters), survival, kubespray
 unit: ## Run the tests that need no cluster
 	go test -timeout 20m ./...
@@ -108,8 +114,8 @@ e2e-upgrade: up plugin ## Test the upgrade of a cluster over one minor version, 
 	go test ./test/e2e -tags e2e -run '^(TestUpgradeCluster|TestPatch)$$' -count=1 -v -timeout 60m
 e2e-configure: up plugin ## Test variables that are applied without a drain, on lab machines (about 5 min)
 	go test ./test/e2e -tags e2e -run '^TestConfigure$$' -count=1 -v -timeout 20m
-e2e-software: up plugin ## Test packages on the nodes of one cluster: updates, failures, a worker that is down, removal, on lab machines (about 10 min)
-	go test ./test/e2e -tags e2e -run '^TestSoftware$$' -count=1 -v -timeout 30m
+e2e-software: up plugin ## Test packages on the nodes of one cluster: updates, failures, a worker that is down, removal, drains and reboots, on lab machines (about 20 min)
+	go test ./test/e2e -tags e2e -run '^(TestSoftware|TestSoftwareReboot)$$' -count=1 -v -timeout 50m
 e2e-plugins: up plugin ## Test plugins that are added, fail, change the nodes and are removed, on lab machines (about 15 min)
 	go test ./test/e2e -tags e2e -run '^(TestPlugins|TestCPUManager)$$' -count=1 -v -timeout 40m
 e2e-restore: up plugin ## Test a backup, the loss of the control plane and its restore, on lab machines (about 30 min)
@@ -129,6 +135,9 @@ e2e-kubespray-upgrade: up plugin ## Test the upgrade of a cluster with the real 
 	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
 	$(lab) artifacts --kubernetes 1.34.3
 	go test ./test/e2e -tags e2e,kubespray -run '^TestUpgradeOnKubespray$$' -count=1 -v -timeout 150m
+e2e-kubespray-same: up plugin ## Test that the accelerations change neither the result nor the failures of the real kubespray
+	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
+	go test ./test/e2e -tags e2e,kubespray -run '^TestSame(Result|Failure)$$' -count=1 -v -timeout 100m
 kubespray-story: $(if $(KUBESPRAY),e2e-kubespray)
 	@[ -n "$(KUBESPRAY)" ] || echo 'LEFT OUT: the e2e test on the real kubespray, and the comparison with its tables, because this machine has no kubespray. To run them: make kubespray && make e2e-kubespray'
 survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a sandbox

@@ -44,7 +44,9 @@ give the annotation ` + contract.AnnotationSoftware + ` of the Provisioning the 
   --update  also updates packages of Softwares with autoUpdate: false, and those that only the sources of the nodes have
   --retry   tries again what has failed, and repairs what was changed by hand
 
-With --follow the command then waits until each package is installed or has failed.
+With --follow the command waits until each package is installed or has failed. With a
+request it waits until the run for it has ended: packages of a node that does not answer
+can still be pending then. The run waits while no node is alive; see --timeout.
 
 ` + exitCodes(),
 		Example: "  kubectl bpa software edge-1\n  kubectl bpa software edge-1 --check --follow\n  kubectl bpa software -n site-a -o json",
@@ -158,6 +160,9 @@ func (s *site) softwareOf(ctx context.Context, p *v1alpha1.Provisioning) ([]v1al
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(w v1alpha1.Software) bool {
+		if c := w.Status.GetCondition(v1alpha1.ConditionSoftwareAccepted); c.IsTrue() && w.Status.ObservedGeneration == w.Generation && w.Status.Cluster != "" {
+			return w.Status.Cluster != p.Name // other Provisionings can have the name or the label too
+		}
 		name := w.ClusterName()
 		return name == "" || name != p.Name && name != p.Labels[v1alpha1.LabelCluster]
 	}), nil

@@ -163,38 +163,70 @@ func TestRequestSoftware(t *testing.T) {
 }
 
 // With --follow, the state that the Softwares have at the time of the request is not its result, also if
-// no run is active yet.
+// no run is active yet. The command ends with the run for the request, also if a node has not answered it.
 func TestSoftwareFollow(t *testing.T) {
+	failure := &v1alpha1.FailureStatus{Reason: "SSHDenied", Task: contract.TaskInstallSoftware, Message: "denied", Hint: "store a key"}
 	for name, r := range map[string]struct {
-		end  func(*v1alpha1.Software)
-		code int
-		says string
+		end     func(*v1alpha1.Software)
+		failure *v1alpha1.FailureStatus
+		code    int
+		says    string
 	}{
 		"repaired": {func(w *v1alpha1.Software) {
 			w.Status.Nodes = nil
 			judged(on(w, "worker-1", "", "curl - 8.5.0-2 Installed"), corev1.ConditionTrue, "Installed", "", "1/1")
-		}, codeDone, "1 of 1 installed\n"},
+		}, nil, codeDone, "1 of 1 installed\n"},
 		"still": {func(w *v1alpha1.Software) {
 			judged(w, corev1.ConditionFalse, "Failed", "curl on worker-1: no space left", "0/1")
-		}, codeFailed, "software drivers of edge-1 is not ready: Failed: curl on worker-1: no space left"},
+		}, nil, codeFailed, "software drivers of edge-1 is not ready: Failed: curl on worker-1: no space left"},
+		"silent": {func(w *v1alpha1.Software) {
+			w.Status.Nodes = nil
+			judged(on(w, "worker-1", "no route to host", "curl - - Pending"), corev1.ConditionUnknown, "Waiting", "worker-1: no route to host", "0/1")
+		}, nil, codeNotYet, "software drivers of edge-1 is not complete yet: worker-1: no route to host"},
+		"fails before it looks": {func(*v1alpha1.Software) {}, failure, codeFailed, "run edge-1-software-2 for the software of edge-1 failed: SSHDenied in install-software"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := hasCluster(provisioning("edge-1"))
 			isReady(p)
+			p.Status.Software = &v1alpha1.SoftwareRunStatus{Asked: "an earlier one"}
 			s := judged(on(softwareFor("drivers", "edge-1"), "worker-1", "", "curl - - Failed no space left"), corev1.ConditionFalse, "Failed", "x", "0/1")
 			w := newTerminal(t, p, s)
 			code := w.start("software", "edge-1", "--retry", "--follow")
 			w.await("waiting for the controller; 0 of 1 installed, 1 Failed")
 			set(w, p, func(p *v1alpha1.Provisioning) { isRunning(p, runOf(p, contract.OperationSoftware, 2)) })
 			w.await("edge-1-software-2")
-			set(w, s, func(s *v1alpha1.Software) {
-				r.end(s)
-				s.Status.Nodes[0].Checked = &metav1.Time{Time: noon}
+			set(w, s, r.end)
+			set(w, p, func(p *v1alpha1.Provisioning) {
+				p.Status.Run.CompletionTime = &metav1.Time{Time: noon}
+				p.Status.Software = &v1alpha1.SoftwareRunStatus{Run: "edge-1-software-2", Asked: p.Annotations[contract.AnnotationSoftware], Failure: r.failure}
 			})
-			set(w, p, func(p *v1alpha1.Provisioning) { p.Status.Run.CompletionTime = &metav1.Time{Time: noon} })
 			w.expect(<-code, r.code, r.says)
 		})
 	}
+}
+
+// The status of a large cluster leaves out rows, first those of installed packages.
+func TestSoftwareOmitsRows(t *testing.T) {
+	p := hasCluster(provisioning("edge-1"))
+	isReady(p)
+	s := judged(on(softwareFor("drivers", "edge-1"), "worker-1", "", "curl - - Failed no space left"), corev1.ConditionFalse, "Failed", "x", "19999/20000")
+	s.Status.Omitted = 19999
+	none := judged(softwareFor("drivers", "edge-1"), corev1.ConditionTrue, "Installed", "", "20000/20000")
+	none.Status.Omitted = 20000
+	w := newStopped(t, p, s)
+	w.expect(w.run(t.Context(), "software", "edge-1"), codeDone, "0 of 1 installed, 1 Failed, 19999 more not listed; worker-1: curl: no space left")
+	w = newStopped(t, p, none)
+	w.expect(w.run(t.Context(), "software", "edge-1"), codeDone, "20000 installed, none of them listed")
+}
+
+// While no node is alive, the command says what the request waits for.
+func TestSoftwareFollowWithoutNodes(t *testing.T) {
+	p := hasCluster(provisioning("edge-1"))
+	isReady(p)
+	p.Status.Software = &v1alpha1.SoftwareRunStatus{Waiting: "no node is alive"}
+	s := judged(on(softwareFor("drivers", "edge-1"), "worker-1", "", "curl - 8.5.0-2 Installed"), corev1.ConditionTrue, "Installed", "", "1/1")
+	w := newStopped(t, p, s)
+	w.expect(w.run(t.Context(), "software", "edge-1", "--check", "-f", "--timeout=20ms"), codeTimeout, "no node is alive; 1 of 1 installed", "timeout of 20ms")
 }
 
 // Without a request, the command waits only for what the controller has not finished.

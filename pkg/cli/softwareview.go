@@ -29,6 +29,7 @@ type softwareRecord struct {
 	Installed int32                         `json:"installed"`
 	Failed    int32                         `json:"failed"`
 	Total     int32                         `json:"total"`
+	Omitted   int32                         `json:"omitted,omitempty"`
 	Nodes     []v1alpha1.SoftwareNodeStatus `json:"nodes"`
 }
 
@@ -39,7 +40,7 @@ func viewSoftware(namespace string, all []v1alpha1.Software) softwareView {
 		ready := softwareReady(w)
 		view.Softwares = append(view.Softwares, softwareRecord{
 			Name: w.Name, Cluster: clusterOf(w), Ready: string(ready.Status), Reason: ready.Reason, Message: ready.Message,
-			Installed: w.Status.Installed, Failed: w.Status.Failed, Total: w.Status.Total,
+			Installed: w.Status.Installed, Failed: w.Status.Failed, Total: w.Status.Total, Omitted: w.Status.Omitted,
 			Nodes: append([]v1alpha1.SoftwareNodeStatus{}, w.Status.Nodes...),
 		})
 	}
@@ -96,6 +97,14 @@ func softwareRows(all []v1alpha1.Software) (rows []softwareRow) {
 	return rows
 }
 
+// omittedRows returns how many packages the controller has left out, because the status would be too long.
+func omittedRows(all []v1alpha1.Software) (n int32) {
+	for _, w := range all {
+		n += w.Status.Omitted
+	}
+	return n
+}
+
 // softwareSummary describes the Softwares of one cluster in one line, such as
 // "5 of 6 installed, 1 Failed; worker-1: qat-driver: install.sh ended with exit status 3: no headers".
 func softwareSummary(all []v1alpha1.Software) string {
@@ -104,7 +113,10 @@ func softwareSummary(all []v1alpha1.Software) string {
 	for _, r := range rows {
 		counts[r.State]++
 	}
-	if len(rows) == 0 {
+	switch omitted := omittedRows(all); {
+	case len(rows) == 0 && omitted > 0:
+		return fmt.Sprintf("%d installed, none of them listed", omitted)
+	case len(rows) == 0:
 		return strings.TrimSuffix("no packages are known yet; "+shorten(firstProblem(all, rows), longestCell), "; ")
 	}
 	// An outdated package is installed, only not in its newest version.
@@ -113,6 +125,9 @@ func softwareSummary(all []v1alpha1.Software) string {
 		if n := counts[string(state)]; n > 0 {
 			text += fmt.Sprintf(", %d %s", n, state)
 		}
+	}
+	if omitted := omittedRows(all); omitted > 0 {
+		text += fmt.Sprintf(", %d more not listed", omitted)
 	}
 	if problem := firstProblem(all, rows); problem != "" {
 		text += "; " + shorten(problem, longestCell)
@@ -206,7 +221,7 @@ func packageTable(all []softwareRow, now time.Time) string {
 // empty if there is nothing to do and nothing has failed.
 func softwareRunText(p *v1alpha1.Provisioning) string {
 	r := p.Status.Software
-	if r == nil || r.Next == "" && r.Failure == nil {
+	if r == nil || r.Next == "" && r.Waiting == "" && r.Failure == nil {
 		return ""
 	}
 	rows := [][]string{}

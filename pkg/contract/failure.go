@@ -120,6 +120,10 @@ func (r Reason) Transient() bool {
 	return false
 }
 
+// StepBeforeDrain is Failure.Step of a run for Softwares that finds nodes which are not Ready before it has drained
+// any. So none of its packages is the cause.
+const StepBeforeDrain = "wait for Ready nodes before the first drain"
+
 // Failure is the result "failure" of a task, as JSON. Its strings are shortened so that the JSON
 // has at most MaxText bytes.
 type Failure struct {

@@ -1,6 +1,10 @@
 package contract
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
 
 // Disruption is what a node must expect when a package of a Software is installed, updated or removed.
 type Disruption string
@@ -21,6 +25,10 @@ type Software struct {
 	// Version is the requested version, or else the newest that the depot has for the cluster. Empty: the
 	// depot has none, so the nodes look in their package sources.
 	Version string `json:"version,omitempty"`
+	// Versions are the versions for the nodes by their architecture, with the name that dpkg has for it, if no
+	// version exists for all architectures of the package. Version is then the one for the most of them, and
+	// that of all nodes with another architecture.
+	Versions map[string]string `json:"versions,omitempty"`
 	// Pinned reports that a Software names the version.
 	Pinned bool `json:"pinned,omitempty"`
 	// Hold reports that a Software with this package has no automatic updates, and that none names a version:
@@ -46,6 +54,33 @@ type SoftwareFile struct {
 	Path         string `json:"path"` // below the depot's URL, with a leading slash
 	SHA256       string `json:"sha256"`
 	Size         int64  `json:"size"`
+	// Version is set if Software.Versions is: that of this file.
+	Version string `json:"version,omitempty"`
+}
+
+// For returns what the nodes of an architecture get. Each architecture has its own version only if Versions is
+// set. The name of the architecture can be that of dpkg, of rpm or of the kernel.
+func (s Software) For(architecture string) Software {
+	if s.Versions == nil {
+		return s
+	}
+	if version, ok := s.Versions[Architecture(architecture)]; ok {
+		s.Version = version
+	}
+	s.Versions = nil
+	s.Files = slices.DeleteFunc(slices.Clone(s.Files), func(f SoftwareFile) bool { return f.Version != s.Version })
+	return s
+}
+
+// Architecture returns the name that dpkg has for an architecture.
+func Architecture(name string) string {
+	switch name {
+	case "x86_64":
+		return "amd64"
+	case "aarch64":
+		return "arm64"
+	}
+	return name
 }
 
 // On reports whether nodes with these roles get the package.
@@ -146,6 +181,8 @@ type SoftwareNode struct {
 	// Reboot reports that the node must boot again, because a package with DisruptionReboot was changed or is
 	// being changed. It is false again when the node has booted.
 	Reboot bool `json:"reboot,omitempty"`
+	// Architecture is that of the node's packages, such as amd64 or x86_64; empty: not known yet.
+	Architecture string `json:"architecture,omitempty"`
 	// Message says why the last run could not read or change the node; empty: it could.
 	Message  string            `json:"message,omitempty"`
 	Packages []SoftwarePackage `json:"packages,omitempty"`
@@ -182,6 +219,9 @@ func SoftwareIntent(s Software) string {
 	text := "v1 " + s.Version
 	if s.Hold {
 		text = "v1 hold " + s.Version
+	}
+	for _, architecture := range slices.Sorted(maps.Keys(s.Versions)) {
+		text += " " + architecture + "=" + s.Versions[architecture]
 	}
 	for _, f := range s.Files {
 		text += " " + f.SHA256

@@ -2,6 +2,7 @@ package software
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -66,9 +67,18 @@ func (o Owner) resolve(s *contract.Software, all []protocol.Package) {
 			continue
 		}
 		chosen := newest(found)
-		s.Version = chosen.Version
-		if chosen.System == "" {
+		s.Version, s.Versions = chosen.Version, versions(found, chosen.Version)
+		switch {
+		case chosen.System != "":
+		case s.Versions == nil:
 			s.Files = o.files(found, s.Version)
+		default:
+			for _, version := range slices.Compact(slices.Sorted(maps.Values(s.Versions))) {
+				for _, f := range o.files(found, version) {
+					f.Version = version
+					s.Files = append(s.Files, f)
+				}
+			}
 		}
 		return
 	}
@@ -147,15 +157,34 @@ func architectures(all []protocol.Package) map[string]int {
 
 // architecture returns the architecture of a package, with the name that dpkg has for it; empty: any.
 func architecture(p protocol.Package) string {
-	switch p.Architecture {
-	case "all", "noarch":
+	if p.Architecture == "all" || p.Architecture == "noarch" {
 		return ""
-	case "x86_64":
-		return "amd64"
-	case "aarch64":
-		return "arm64"
 	}
-	return p.Architecture
+	return contract.Architecture(p.Architecture)
+}
+
+// versions returns the newest version for each architecture that any version has; nil: the version common exists
+// for all of them.
+func versions(all []protocol.Package, common string) map[string]string {
+	byArchitecture := map[string]string{}
+	for _, p := range all {
+		if name := architecture(p); name != "" {
+			byArchitecture[name] = ""
+		}
+	}
+	if architectures(all)[common] == len(byArchitecture) {
+		return nil
+	}
+	for name := range byArchitecture {
+		var found []protocol.Package
+		for _, p := range all {
+			if of := architecture(p); of == "" || of == name {
+				found = append(found, p)
+			}
+		}
+		byArchitecture[name] = newest(found).Version
+	}
+	return byArchitecture
 }
 
 // files returns the uploads with a version, one for each format and architecture.

@@ -41,44 +41,53 @@ func TestResolve(t *testing.T) {
 		lines   []string
 		want    string // the version
 		files   []string
+		differ  map[string]string // the versions of the architectures
 	}{
-		"nothing":                                          {},
-		"nothing with a version":                           {version: "1.5", want: "1.5"},
-		"another package":                                  {lines: []string{"jqp 1.5 deb amd64 c1/edge-1"}},
-		"newest upload":                                    {lines: []string{"jq 1.5 deb amd64 c1/edge-1", "jq 1.10 deb amd64 c1/edge-1", "jq 1.9 deb amd64 c1/edge-1"}, want: "1.10", files: []string{"jq 1.10 deb amd64 c1/edge-1"}},
-		"requested version":                                {version: "1.5", lines: []string{"jq 1.5 deb amd64 c1/edge-1", "jq 1.10 deb amd64 c1/edge-1"}, want: "1.5", files: []string{"jq 1.5 deb amd64 c1/edge-1"}},
-		"requested version is in no list":                  {version: "1.6", lines: []string{"jq 1.5 deb amd64 c1/edge-1"}, want: "1.6"},
-		"for all clusters of the owner":                    {lines: []string{"jq 1.5 deb amd64 c1/edge-1", "jq 1.6 deb amd64 c1/all"}, want: "1.6", files: []string{"jq 1.6 deb amd64 c1/all"}},
-		"another owner":                                    {lines: []string{"jq 1.5 deb amd64 c2/edge-1", "jq 1.6 deb amd64 c2/all"}},
-		"another cluster":                                  {lines: []string{"jq 1.5 deb amd64 c1/edge-2"}},
-		"the cluster's own file":                           {lines: []string{"jq 1.5 deb amd64 c1/all", "jq 1.5 deb amd64 c1/edge-1", "jq 1.5 deb amd64 c1/the-label"}, want: "1.5", files: []string{"jq 1.5 deb amd64 c1/edge-1"}},
-		"one file of each kind":                            {lines: []string{"jq 1.5 tar x c1/all", "jq 1.5 deb arm64 c1/all", "jq 1.5 deb amd64 c1/all", "jq 1.4 deb riscv64 c1/all"}, want: "1.5", files: []string{"jq 1.5 deb amd64 c1/all", "jq 1.5 deb arm64 c1/all", "jq 1.5 tar x c1/all"}},
-		"source of the system":                             {system: "ubuntu-24.04", lines: []string{"jq 1.5 deb amd64 source:ubuntu-24.04", "jq 1.7 deb amd64 source:debian-13", "jq 1.6 deb amd64 source:ubuntu-24.04"}, want: "1.6"},
-		"source of an unknown system":                      {lines: []string{"jq 1.5 deb amd64 source:ubuntu-24.04"}},
-		"requested version in a source":                    {version: "1.5", system: "ubuntu-24.04", lines: []string{"jq 1.5 deb amd64 source:ubuntu-24.04", "jq 1.6 deb amd64 c1/all"}, want: "1.5"},
-		"an upload counts more than sources":               {system: "ubuntu-24.04", lines: []string{"jq 1.5 deb amd64 c1/all", "jq 1.6 deb amd64 source:ubuntu-24.04"}, want: "1.5", files: []string{"jq 1.5 deb amd64 c1/all"}},
-		"rpm on a Debian system":                           {system: "debian-13", lines: []string{"jq 2.0-1 rpm x86_64 c1/all", "jq 1.5 deb amd64 c1/all"}, want: "1.5", files: []string{"jq 1.5 deb amd64 c1/all"}},
-		"only an rpm on a Debian system":                   {system: "debian-13", lines: []string{"jq 1.0-1 rpm x86_64 c1/all"}},
-		"only a deb on a system with rpm":                  {system: "rocky-9.4", lines: []string{"jq 1.0-1 deb amd64 c1/all"}},
-		"a requested rpm on a Debian system":               {version: "1.0-1", system: "ubuntu-24.04", lines: []string{"jq 1.0-1 rpm x86_64 c1/all"}, want: "1.0-1"},
-		"only an rpm on an unknown system":                 {lines: []string{"jq 1.0~1-1 rpm x86_64 c1/all", "jq 1.0-1 rpm x86_64 c1/all"}, want: "1.0-1", files: []string{"jq 1.0-1 rpm x86_64 c1/all"}},
-		"rpm on its system":                                {system: "rocky-9.4", lines: []string{"jq 1.0^git-1 rpm x86_64 c1/all", "jq 1.0-1 rpm x86_64 c1/all", "jq 2.0 deb amd64 c1/all"}, want: "1.0^git-1", files: []string{"jq 1.0^git-1 rpm x86_64 c1/all"}},
-		"rpm before an apt source":                         {system: "debian-13", lines: []string{"jq 1.0-1 rpm x86_64 c1/all", "jq 1.7 deb amd64 source:debian-13"}, want: "1.7"},
-		"newer for another architecture":                   {lines: []string{"jq 1.5 deb amd64 c1/all", "jq 1.5 deb arm64 c1/all", "jq 2.0 deb arm64 c1/all"}, want: "1.5", files: []string{"jq 1.5 deb amd64 c1/all", "jq 1.5 deb arm64 c1/all"}},
-		"newer for all architectures":                      {lines: []string{"jq 1.5 deb amd64 c1/all", "jq 1.5 tar aarch64 c1/all", "jq 2.0 tar x86_64 c1/all", "jq 2.0 deb arm64 c1/all"}, want: "2.0", files: []string{"jq 2.0 deb arm64 c1/all", "jq 2.0 tar x86_64 c1/all"}},
-		"newer for any architecture":                       {lines: []string{"jq 1.5 deb amd64 c1/all", "jq 1.5 deb arm64 c1/all", "jq 2.0 deb all c1/all"}, want: "2.0", files: []string{"jq 2.0 deb all c1/all"}},
-		"no version for all architectures":                 {lines: []string{"jq 1.5 deb amd64 c1/all", "jq 1.5 deb arm64 c1/all", "jq 2.0 deb arm64 c1/all", "jq 2.1 deb riscv64 c1/all"}, want: "1.5", files: []string{"jq 1.5 deb amd64 c1/all", "jq 1.5 deb arm64 c1/all"}},
+		"nothing":                            {},
+		"nothing with a version":             {version: "1.5", want: "1.5"},
+		"another package":                    {lines: []string{"jqp 1.5 deb amd64 c1/edge-1"}},
+		"newest upload":                      {lines: []string{"jq 1.5 deb amd64 c1/edge-1", "jq 1.10 deb amd64 c1/edge-1", "jq 1.9 deb amd64 c1/edge-1"}, want: "1.10", files: []string{"jq 1.10 deb amd64 c1/edge-1"}},
+		"requested version":                  {version: "1.5", lines: []string{"jq 1.5 deb amd64 c1/edge-1", "jq 1.10 deb amd64 c1/edge-1"}, want: "1.5", files: []string{"jq 1.5 deb amd64 c1/edge-1"}},
+		"requested version is in no list":    {version: "1.6", lines: []string{"jq 1.5 deb amd64 c1/edge-1"}, want: "1.6"},
+		"for all clusters of the owner":      {lines: []string{"jq 1.5 deb amd64 c1/edge-1", "jq 1.6 deb amd64 c1/all"}, want: "1.6", files: []string{"jq 1.6 deb amd64 c1/all"}},
+		"another owner":                      {lines: []string{"jq 1.5 deb amd64 c2/edge-1", "jq 1.6 deb amd64 c2/all"}},
+		"another cluster":                    {lines: []string{"jq 1.5 deb amd64 c1/edge-2"}},
+		"the cluster's own file":             {lines: []string{"jq 1.5 deb amd64 c1/all", "jq 1.5 deb amd64 c1/edge-1", "jq 1.5 deb amd64 c1/the-label"}, want: "1.5", files: []string{"jq 1.5 deb amd64 c1/edge-1"}},
+		"one file of each kind":              {lines: []string{"jq 1.5 tar x c1/all", "jq 1.5 deb arm64 c1/all", "jq 1.5 deb amd64 c1/all"}, want: "1.5", files: []string{"jq 1.5 deb amd64 c1/all", "jq 1.5 deb arm64 c1/all", "jq 1.5 tar x c1/all"}},
+		"source of the system":               {system: "ubuntu-24.04", lines: []string{"jq 1.5 deb amd64 source:ubuntu-24.04", "jq 1.7 deb amd64 source:debian-13", "jq 1.6 deb amd64 source:ubuntu-24.04"}, want: "1.6"},
+		"source of an unknown system":        {lines: []string{"jq 1.5 deb amd64 source:ubuntu-24.04"}},
+		"requested version in a source":      {version: "1.5", system: "ubuntu-24.04", lines: []string{"jq 1.5 deb amd64 source:ubuntu-24.04", "jq 1.6 deb amd64 c1/all"}, want: "1.5"},
+		"an upload counts more than sources": {system: "ubuntu-24.04", lines: []string{"jq 1.5 deb amd64 c1/all", "jq 1.6 deb amd64 source:ubuntu-24.04"}, want: "1.5", files: []string{"jq 1.5 deb amd64 c1/all"}},
+		"rpm on a Debian system":             {system: "debian-13", lines: []string{"jq 2.0-1 rpm x86_64 c1/all", "jq 1.5 deb amd64 c1/all"}, want: "1.5", files: []string{"jq 1.5 deb amd64 c1/all"}},
+		"only an rpm on a Debian system":     {system: "debian-13", lines: []string{"jq 1.0-1 rpm x86_64 c1/all"}},
+		"only a deb on a system with rpm":    {system: "rocky-9.4", lines: []string{"jq 1.0-1 deb amd64 c1/all"}},
+		"a requested rpm on a Debian system": {version: "1.0-1", system: "ubuntu-24.04", lines: []string{"jq 1.0-1 rpm x86_64 c1/all"}, want: "1.0-1"},
+		"only an rpm on an unknown system":   {lines: []string{"jq 1.0~1-1 rpm x86_64 c1/all", "jq 1.0-1 rpm x86_64 c1/all"}, want: "1.0-1", files: []string{"jq 1.0-1 rpm x86_64 c1/all"}},
+		"rpm on its system":                  {system: "rocky-9.4", lines: []string{"jq 1.0^git-1 rpm x86_64 c1/all", "jq 1.0-1 rpm x86_64 c1/all", "jq 2.0 deb amd64 c1/all"}, want: "1.0^git-1", files: []string{"jq 1.0^git-1 rpm x86_64 c1/all"}},
+		"rpm before an apt source":           {system: "debian-13", lines: []string{"jq 1.0-1 rpm x86_64 c1/all", "jq 1.7 deb amd64 source:debian-13"}, want: "1.7"},
+		"newer for another architecture":     {lines: []string{"jq 1.5 deb amd64 c1/all", "jq 1.5 deb arm64 c1/all", "jq 2.0 deb arm64 c1/all"}, want: "1.5", files: []string{"jq 1.5 deb amd64 c1/all", "jq 1.5 deb arm64 c1/all"}},
+		"newer for all architectures":        {lines: []string{"jq 1.5 deb amd64 c1/all", "jq 1.5 tar aarch64 c1/all", "jq 2.0 tar x86_64 c1/all", "jq 2.0 deb arm64 c1/all"}, want: "2.0", files: []string{"jq 2.0 deb arm64 c1/all", "jq 2.0 tar x86_64 c1/all"}},
+		"newer for any architecture":         {lines: []string{"jq 1.5 deb amd64 c1/all", "jq 1.5 deb arm64 c1/all", "jq 2.0 deb all c1/all"}, want: "2.0", files: []string{"jq 2.0 deb all c1/all"}},
+		"no version for all architectures": {lines: []string{"jq 1.5 deb amd64 c1/all", "jq 1.5 deb arm64 c1/all", "jq 2.0 deb aarch64 c1/all", "jq 2.1 deb riscv64 c1/all"}, want: "1.5",
+			files:  []string{"jq 1.5 deb amd64 c1/all", "jq 1.5 deb arm64 c1/all", "jq 2.0 deb aarch64 c1/all", "jq 2.1 deb riscv64 c1/all"},
+			differ: map[string]string{"amd64": "1.5", "arm64": "2.0", "riscv64": "2.1"}},
+		"no version for all architectures, and one for any": {lines: []string{"jq 1.5 deb all c1/all", "jq 2.0 deb arm64 c1/all", "jq 2.0 deb amd64 c1/all"}, want: "2.0", files: []string{"jq 2.0 deb amd64 c1/all", "jq 2.0 deb arm64 c1/all"}},
+		"no version of a source for all architectures": {system: "debian-13", lines: []string{"jq 1.5 deb amd64 source:debian-13", "jq 2.0 deb arm64 source:debian-13"}, want: "2.0",
+			differ: map[string]string{"amd64": "1.5", "arm64": "2.0"}},
 		"requested version for one architecture":           {version: "2.0", lines: []string{"jq 1.5 deb amd64 c1/all", "jq 1.5 deb arm64 c1/all", "jq 2.0 deb arm64 c1/all"}, want: "2.0", files: []string{"jq 2.0 deb arm64 c1/all"}},
 		"source with a newer one for another architecture": {system: "debian-13", lines: []string{"jq 1.5 deb amd64 source:debian-13", "jq 1.5 deb arm64 source:debian-13", "jq 2.0 deb arm64 source:debian-13"}, want: "1.5"},
-		"equal versions":                                   {lines: []string{"jq 1.0 deb amd64 c1/all", "jq 1.00 deb arm64 c1/all"}, want: "1.00", files: []string{"jq 1.00 deb arm64 c1/all"}},
+		"equal versions": {lines: []string{"jq 1.0 deb amd64 c1/all", "jq 1.00 deb amd64 c1/all"}, want: "1.00", files: []string{"jq 1.00 deb amd64 c1/all"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			owner := Owner{Name: "c1", Clusters: []string{"edge-1", "the-label", protocol.ClusterAll}, System: tc.system}
 			wanted := []contract.Software{{Name: "jq", Workers: true, Version: tc.version, Pinned: tc.version != ""}}
-			want := contract.Software{Name: "jq", Workers: true, Version: tc.want, Pinned: tc.version != ""}
+			want := contract.Software{Name: "jq", Workers: true, Version: tc.want, Pinned: tc.version != "", Versions: tc.differ}
 			for _, line := range tc.files {
 				p := listOf(t, line).Packages[0]
 				want.Files = append(want.Files, contract.SoftwareFile{Format: string(p.Format), Architecture: p.Architecture, Path: p.Path, SHA256: p.SHA256, Size: 7})
+				if tc.differ != nil {
+					want.Files[len(want.Files)-1].Version = p.Version
+				}
 			}
 			if diff := cmp.Diff([]contract.Software{want}, Resolve(wanted, owner, listOf(t, tc.lines...))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

@@ -34,7 +34,55 @@ func Rows(s *v1alpha1.Software, wanted []contract.Software, nodes []contract.Nod
 	}
 	slices.SortFunc(status.Nodes, func(a, b v1alpha1.SoftwareNodeStatus) int { return cmp.Compare(a.Name, b.Name) })
 	status.Summary = fmt.Sprintf("%d/%d", status.Installed, status.Total)
+	shrink(&status, mostRows)
 	return status
+}
+
+const (
+	// mostRows limits the rows of a status, in bytes: etcd takes no object above 1.5 MiB.
+	mostRows = 800 << 10
+	// aroundRow and aroundNode are the lengths of the names of the fields and of the times, in bytes.
+	aroundRow, aroundNode = 140, 80
+)
+
+// shrink leaves out rows above that many bytes: first those of installed packages, and then the last ones. The
+// counts have all of them.
+func shrink(status *v1alpha1.SoftwareStatus, most int) {
+	if size := sizeOf(status.Nodes); size <= most {
+		return
+	}
+	keep := func(part func(v1alpha1.SoftwarePackageStatus) bool) {
+		var nodes []v1alpha1.SoftwareNodeStatus
+		for _, n := range status.Nodes {
+			before := len(n.Packages)
+			n.Packages = slices.DeleteFunc(n.Packages, func(p v1alpha1.SoftwarePackageStatus) bool { return !part(p) })
+			status.Omitted += int32(before - len(n.Packages))
+			if len(n.Packages) > 0 {
+				nodes = append(nodes, n)
+			}
+		}
+		status.Nodes = nodes
+	}
+	keep(func(p v1alpha1.SoftwarePackageStatus) bool { return p.State != string(contract.SoftwareInstalled) })
+	left := most - len(status.Nodes)*aroundNode
+	for _, n := range status.Nodes {
+		left -= len(n.Name) + len(n.Message)
+	}
+	keep(func(p v1alpha1.SoftwarePackageStatus) bool { left -= sizeOfRow(p); return left >= 0 })
+}
+
+func sizeOf(nodes []v1alpha1.SoftwareNodeStatus) (size int) {
+	for _, n := range nodes {
+		size += aroundNode + len(n.Name) + len(n.Message)
+		for _, p := range n.Packages {
+			size += sizeOfRow(p)
+		}
+	}
+	return size
+}
+
+func sizeOfRow(p v1alpha1.SoftwarePackageStatus) int {
+	return aroundRow + len(p.Name) + len(p.Wanted) + len(p.Installed) + len(p.Message)
 }
 
 // count adds rows to the counts. An outdated package is installed.
@@ -57,7 +105,7 @@ func requested(s *v1alpha1.Software, wanted []contract.Software, n contract.Node
 		if i := slices.IndexFunc(wanted, func(w contract.Software) bool { return w.Name == name && w.On(n.Roles) }); i >= 0 {
 			of = wanted[i]
 		}
-		rows = append(rows, requestedRow(of, rowOf(record, name)))
+		rows = append(rows, requestedRow(of, record.Architecture, rowOf(record, name)))
 	}
 	return rows
 }
@@ -79,16 +127,19 @@ func namesOn(s *v1alpha1.Software, roles []string) (names []string) {
 
 // requestedRow returns the row of a package that a node should have. If the last run was to do something
 // else, its result says nothing about the present request.
-func requestedRow(s contract.Software, row contract.SoftwarePackage) v1alpha1.SoftwarePackageStatus {
-	status := recorded(row)
+func requestedRow(all contract.Software, architecture string, row contract.SoftwarePackage) v1alpha1.SoftwarePackageStatus {
+	status, s := recorded(row), all.For(architecture)
 	status.Wanted = s.Version
+	if all.Versions != nil && architecture == "" {
+		status.Wanted = "" // it depends on the architecture, which a run finds out
+	}
 	has := row.State == contract.SoftwareInstalled || row.State == contract.SoftwareOutdated
 	switch {
 	case s.Problem != "" && !has:
 		status.Message = s.Problem
 		status.State = string(cmp.Or(row.State, contract.SoftwarePending))
 	case s.Problem != "" || row.State != "" && unfinished(row.State):
-	case processed(s, row):
+	case processed(all, row):
 		status.Wanted = cmp.Or(s.Version, row.Wanted)
 	case s.Hold && row.Installed != "":
 		if has && s.Version != "" && older(s, row.Installed) {

@@ -1,6 +1,9 @@
 package software
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,5 +118,68 @@ func TestRows(t *testing.T) {
 	}
 	if empty := Rows(other, nil, nil, record); empty.Summary != "0/0" || empty.Nodes != nil {
 		t.Errorf("without nodes: %+v", empty)
+	}
+}
+
+// The status says which version each node gets, if the architectures have different ones.
+func TestRowsOfArchitectures(t *testing.T) {
+	s := softwareOf(t, "a", "{workerSoftware: [jq]}")
+	jq := contract.Software{Name: "jq", Workers: true, Version: "2.0", Versions: map[string]string{"amd64": "2.0", "arm64": "1.5"}}
+	nodes := []contract.Node{nodeOf("w-1", w), nodeOf("w-2", w), nodeOf("w-3", w)}
+	var record contract.SoftwareRecord
+	for i, architecture := range []string{"x86_64", "aarch64", ""} {
+		record.Nodes = append(record.Nodes, contract.SoftwareNode{Node: nodes[i].Name, Host: nodes[i].HostUID, Architecture: architecture})
+	}
+	got := map[string]string{}
+	for _, n := range Rows(s, []contract.Software{jq}, nodes, record).Nodes {
+		got[n.Name] = n.Packages[0].Wanted
+	}
+	if diff := cmp.Diff(map[string]string{"w-1": "2.0", "w-2": "1.5", "w-3": ""}, got); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+}
+
+// The status of a large cluster is shorter than etcd's limit. It has all that is not installed, as far as this
+// fits, and counts the rest.
+func TestRowsOfALargeCluster(t *testing.T) {
+	s := &v1alpha1.Software{}
+	var wanted []contract.Software
+	for k := range 20 {
+		name := fmt.Sprint("package-", k)
+		s.Spec.WorkerSoftware = append(s.Spec.WorkerSoftware, v1alpha1.SoftwareEntry{Name: name})
+		wanted = append(wanted, contract.Software{Name: name, Workers: true, Version: "1.0"})
+	}
+	for _, tc := range []struct{ broken, left int }{{0, 0}, {100, 100}, {20000, 1000}} {
+		var nodes []contract.Node
+		var record contract.SoftwareRecord
+		broken := tc.broken
+		for i := range 1000 {
+			n := nodeOf(fmt.Sprintf("w-%04d", i), w)
+			of := contract.SoftwareNode{Node: n.Name, Host: n.HostUID}
+			for _, p := range wanted {
+				row := contract.SoftwarePackage{Name: p.Name, Installed: "1.0", State: contract.SoftwareInstalled, Intent: contract.SoftwareIntent(p)}
+				if broken--; broken >= 0 {
+					row.State, row.Message = contract.SoftwareFailed, strings.Repeat("m", 540)
+				}
+				of.Packages = append(of.Packages, row)
+			}
+			nodes, record.Nodes = append(nodes, n), append(record.Nodes, of)
+		}
+		got, left := Rows(s, wanted, nodes, record), 0
+		for _, n := range got.Nodes {
+			left += len(n.Packages)
+			for _, p := range n.Packages {
+				if p.State != string(contract.SoftwareFailed) {
+					t.Fatalf("%d broken: %+v is there", tc.broken, p)
+				}
+			}
+		}
+		text, err := json.Marshal(got)
+		if err != nil || len(text) > mostRows {
+			t.Errorf("%d broken: %d bytes, %v", tc.broken, len(text), err)
+		}
+		if int(got.Omitted)+left != 20000 || left < tc.left || int(got.Failed) != tc.broken || got.Total != 20000 {
+			t.Errorf("%d broken: %d rows and %d omitted, want at least %d rows; %d failed of %d", tc.broken, left, got.Omitted, tc.left, got.Failed, got.Total)
+		}
 	}
 }

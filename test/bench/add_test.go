@@ -12,6 +12,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/test/bench/results"
 	"github.com/akraino-icn/bpa/test/site"
 )
 
@@ -64,7 +65,7 @@ func addNodes(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
 		sum := &took[slices.Index([]int{small, large}, run.size)]
 		sum.add(one)
 	}
-	report(took[0], took[1])
+	report(t, took[0], took[1])
 }
 
 // addition is what one addition has taken, or several.
@@ -114,7 +115,8 @@ func (a addition) String() string {
 const most = 1.2
 
 // report prints the means of all additions, their ratio, and the phases in which they differ.
-func report(to3, to100 addition) {
+func report(t *testing.T, to3, to100 addition) {
+	t.Helper()
 	line := func(name string, a, b time.Duration) {
 		fmt.Printf("%-60s %7.1f s %7.1f s  %+7.1f s\n", name, mean(a, to3), mean(b, to100), mean(b, to100)-mean(a, to3))
 	}
@@ -124,14 +126,12 @@ func report(to3, to100 addition) {
 	for _, p := range to100.phases {
 		line("  "+p.name, to3.of(p.name), p.took)
 	}
-	ratio := to100.total.Seconds() / to3.total.Seconds()
-	verdict := "PASS"
-	if ratio > most {
-		verdict = "MISSED"
-	}
-	fmt.Printf("%-60s %7.2f   (goal %.1f) %s\n", "ratio", ratio, most, verdict)
+	figure := results.Figure{Table: "Adding one node with kubespray", Name: "task kubespray, to 100 nodes", Peer: "to 3 nodes",
+		Value: to100.total.Seconds() / to3.total.Seconds(), Goal: most}
+	results.Record(t, figure)
 	if to3.processor > 0 {
-		fmt.Printf("%-60s %7.2f\n", "ratio of processor time", to100.processor.Seconds()/to3.processor.Seconds())
+		figure.Name, figure.Value, figure.Goal = "processor time of its pod, to 100 nodes", to100.processor.Seconds()/to3.processor.Seconds(), 0
+		results.Record(t, figure)
 	}
 	fmt.Println()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
+	"github.com/akraino-icn/bpa/test/bench/results"
 )
 
 // TestBenchAssign prints the processor time and the peak memory of an assignment of 1,000 nodes
@@ -45,12 +46,16 @@ func TestBenchAssign(t *testing.T) {
 				t.Errorf("%d hosts, %s: %v", n, c.name, err)
 			}
 			fmt.Printf("%6d hosts, %-45s %7.1f ms %8.1f MiB\n", n, c.name, float64(took.Microseconds())/1000, float64(peak)/(1<<20))
+			if n == 10000 {
+				results.Record(t, results.Figure{Table: "Assignment of 1,000 nodes to 10,000 hosts, processor time", Name: c.name,
+					Value: float64(took.Microseconds()) / 1000, Unit: "ms", Goal: 30})
+			}
 			if err != nil {
 				fmt.Printf("      %d bytes: %.150s\n", len(err.Error()), err)
 			}
 		}
 	}
-	fmt.Printf("%-58s %7d ms %8d MiB\n\n", "goal at 10,000 hosts (an impossible one: 1,000 ms)", 100, 64)
+	fmt.Printf("%-58s %7d ms %8d MiB\n\n", "goal at 10,000 hosts", 30, 64)
 }
 
 // measure returns the median processor time of five assignments, and the number of bytes that one

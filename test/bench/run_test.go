@@ -3,150 +3,121 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
+	"github.com/akraino-icn/bpa/test/bench/results"
 	"github.com/akraino-icn/bpa/test/site"
 )
 
-const limit = 15 * time.Minute
+const limit = 30 * time.Minute
 
-// TestBenchRunAgainstHand installs a cluster of three nodes through a Provisioning. It then resets
-// the machines, installs the same cluster by hand with the same playbook, variables and image, and
-// prints both wall times. The times have no limit, because the load of the machine affects them.
-// The memory of the controller during the run must not exceed 100 MiB.
+// sizes names the environment variable with the numbers of nodes, such as "2,5".
+const sizes = "BPA_BENCH_NODES"
+
+// TestBenchRunAgainstHand installs the same cluster three times on the same machines, which are blank
+// each time: through a Provisioning, by hand with the lab's baseline (test/lab/vars.yaml), and by hand
+// with all accelerations of the product. By hand, the playbook then runs again and has nothing to do.
+// BPA has no such second run: it starts none for a spec that has not changed.
+//
+// The playbooks are those of kubespray if this machine has them, or else the lab's. The times have no
+// limit, because the load of the machine affects them. The memory of the controller during the run
+// must not exceed 100 MiB.
 func TestBenchRunAgainstHand(t *testing.T) {
-	playbooks := map[string]site.Playbooks{"the lab's playbooks": site.LabPlaybooks}
+	name, on := "the lab's playbooks", site.LabPlaybooks
 	if os.Getenv("KUBESPRAY") != "" {
-		playbooks["kubespray "+string(site.Kubespray)] = site.Kubespray
+		name, on = "kubespray "+string(site.Kubespray), site.Kubespray
 	}
-	for name, on := range playbooks {
-		t.Run(name, func(t *testing.T) { benchRun(t, name, on) })
+	for _, n := range clusterSizes(t) {
+		t.Run(fmt.Sprint(n, " nodes"), func(t *testing.T) { benchRun(t, name, on, n) })
 	}
 }
 
-func benchRun(t *testing.T, name string, on site.Playbooks) {
-	s := site.New(t, "bench", 3, 0)
-	s.Apply(s.Provisioning("bench", on,
-		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}),
-		site.Worker("worker-1", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}}),
-		site.Worker("worker-2", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})))
+// each names the environment variable that lets TestBenchRunAgainstHand also measure each acceleration
+// alone, which takes one more installation for each of them.
+const each = "BPA_BENCH_EACH"
+
+// clusterSizes returns the numbers of nodes in the environment, or 2 and 5.
+func clusterSizes(t *testing.T) (all []int) {
+	t.Helper()
+	for _, text := range strings.Split(cmp.Or(os.Getenv(sizes), "2,5"), ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			t.Fatalf("%s=%s: want numbers of nodes, such as 2,5", sizes, os.Getenv(sizes))
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+func benchRun(t *testing.T, name string, on site.Playbooks, nodes int) {
+	s := site.New(t, "bench", nodes, 0)
+	options := []site.Option{site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))})}
+	for i := 1; i < nodes; i++ {
+		options = append(options, site.Worker(fmt.Sprint("worker-", i), v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}}))
+	}
+	p := s.Provisioning("bench", on, options...)
+	began := time.Now()
+	s.Apply(p)
 	site.Await(s, &v1alpha1.ProvisioningList{}, "the middle of the run", limit, func(p *v1alpha1.Provisioning) bool {
 		return p.Status.Progress != nil && p.Status.Progress.Percent > 50
 	})
 	memory := controllerMemory(t, s)
 	ready := site.Await(s, &v1alpha1.ProvisioningList{}, "the cluster", limit, site.Ready)
-	through := ready.Status.Run.CompletionTime.Sub(ready.Status.Run.StartTime.Time)
+	m := installations{run: time.Since(began), playbook: playbookOf(t, s, ready)}
+	m.hand, m.handAgain = baseline(t, s, ready).play(t, s)
+	m.fast, m.fastAgain = accelerated(t, s, ready, "accelerated", acceleration.Names...).play(t, s)
 
-	hand := byHand(t, s, ready)
-	fmt.Printf("\n%s\n%-44s %8.1f s\n%-44s %8.1f s\n%-44s %8.1f s\n%-44s %8.2f   (goal 1.15)\n%-44s %8.1f MiB (limit 100)\n\n",
-		name, "PipelineRun, 3 machines", through.Seconds(), "the same playbook by hand", hand.Seconds(), "on top of it", (through - hand).Seconds(),
-		"ratio", through.Seconds()/hand.Seconds(), "controller, resident, during the run", float64(memory)/(1<<20))
+	table := fmt.Sprintf("Installation, %d nodes, %s", nodes, name)
+	fmt.Println()
+	results.Record(t, append(m.figures(table), results.Figure{Table: table, Name: "controller, resident memory during the run",
+		Value: float64(memory) / (1 << 20), Unit: "MiB", Goal: 100})...)
+	fmt.Println()
 	if memory > 100<<20 {
 		t.Errorf("the controller uses %d MiB of memory; limit 100", memory>>20)
 	}
+	if os.Getenv(each) == "" {
+		return
+	}
+	for _, one := range acceleration.Names {
+		took, _ := accelerated(t, s, ready, strings.ToLower(one), one).play(t, s)
+		results.Record(t, results.Figure{Table: table, Name: "playbook by hand with " + one + " only", Peer: byHand, Value: took.Seconds() / m.hand.Seconds()})
+	}
 }
 
-// byHand resets the machines. In the inventory of the run, it replaces the old addresses of the
-// machines by the new ones. It then runs ansible-playbook with this inventory in a separate pod,
-// with the base image of the task, and returns the running time of the container.
-func byHand(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) time.Duration {
+// playbookOf returns how long ansible-playbook ran in the installation, by the timestamps of the log.
+func playbookOf(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) time.Duration {
 	t.Helper()
-	ctx := context.Background()
-	inventory := &corev1.ConfigMap{}
-	if err := s.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: contract.InventoryName(p.Name)}, inventory); err != nil {
+	var pods []string
+	all := &tekton.TaskRunList{}
+	if err := s.List(context.Background(), all, client.InNamespace(s.Namespace), client.MatchingLabels{"tekton.dev/pipelineTask": contract.TaskKubespray}); err != nil {
 		t.Fatal(err)
 	}
-	s.Lab("reset")
-	fresh := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "by-hand"}, Data: map[string]string{}}
-	renew := strings.NewReplacer(newAddresses(t, s, p)...)
-	for _, key := range []string{contract.KeyHostsINI, contract.KeyGroupVars} {
-		fresh.Data[key] = renew.Replace(inventory.Data[key])
+	for _, r := range all.Items {
+		pods = append(pods, r.Status.PodName)
 	}
-	if err := s.Create(ctx, fresh); err != nil {
-		t.Fatal(err)
+	if len(pods) != 1 {
+		t.Fatalf("%d TaskRuns of %s for %s, want one: the installation was repeated", len(pods), contract.TaskKubespray, p.Name)
 	}
-	pod := handPod(s.Namespace, playbooksImage(p), len(p.Status.Nodes))
-	if err := s.Create(ctx, pod); err != nil {
-		t.Fatal(err)
+	log := s.Kubectl("logs", pods[0], "--container", "step-run-playbook", "--timestamps")
+	took, err := between(log, "Running "+contract.PlaybookInstall, "Waiting until nodes and system pods")
+	if err != nil {
+		t.Fatalf("%v in the log of %s:\n%s", err, pods[0], tail(log, 30))
 	}
-	done := site.Await(s, &corev1.PodList{}, "the playbook by hand", limit, func(p *corev1.Pod) bool {
-		return p.Name == pod.Name && (p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed)
-	})
-	if done.Status.Phase != corev1.PodSucceeded {
-		t.Fatalf("the playbook by hand failed:\n%s", s.Kubectl("logs", pod.Name, "--tail=60"))
-	}
-	ended := done.Status.ContainerStatuses[0].State.Terminated
-	return ended.FinishedAt.Sub(ended.StartedAt.Time)
-}
-
-// newAddresses returns the arguments of strings.NewReplacer. Each pair is the address of a node in
-// the run and the current address of its machine. Both strings include the character after the
-// address, so that 10.60.0.1 does not match the beginning of 10.60.0.12.
-func newAddresses(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) []string {
-	t.Helper()
-	var pairs []string
-	for _, n := range p.Status.Nodes {
-		host := &metal3.BareMetalHost{}
-		if err := s.Get(context.Background(), client.ObjectKey{Namespace: s.Namespace, Name: n.Host}, host); err != nil {
-			t.Fatal(err)
-		}
-		now := host.Status.HardwareDetails.NIC[0].IP
-		for _, end := range []string{"\n", " ", "\"", ":"} { // all characters that may follow an address in either file
-			pairs = append(pairs, n.Address+end, now+end)
-		}
-	}
-	return pairs
-}
-
-// playbooksImage returns the base image of the Tasks that the run used.
-func playbooksImage(p *v1alpha1.Provisioning) string {
-	if release := p.Spec.Kubespray.Release; release != "" {
-		return "10.60.0.1:5000/base/ansible:kubespray-" + release
-	}
-	return "10.60.0.1:5000/base/ansible:latest"
-}
-
-func handPod(namespace, image string, forks int) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "by-hand"},
-		Spec: corev1.PodSpec{
-			RestartPolicy:                corev1.RestartPolicyNever,
-			AutomountServiceAccountToken: ptr.To(false),
-			EnableServiceLinks:           ptr.To(false),
-			SecurityContext:              &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](65532), RunAsGroup: ptr.To[int64](65532), FSGroup: ptr.To[int64](65532)},
-			Containers: []corev1.Container{{
-				Name:       "playbook",
-				Image:      image,
-				WorkingDir: "/kubespray",
-				Command: []string{"ansible-playbook", "-b", "-i", "/inventory/" + contract.KeyHostsINI, "-e", "@/inventory/" + contract.KeyGroupVars,
-					"--private-key", "/ssh/ssh-privatekey", "--forks", fmt.Sprint(max(5, forks)), "cluster.yml"},
-				Env: []corev1.EnvVar{
-					{Name: "HOME", Value: "/scratch"}, {Name: "TMPDIR", Value: "/scratch"}, {Name: "ANSIBLE_HOST_KEY_CHECKING", Value: "False"},
-					{Name: "ANSIBLE_CACHE_PLUGIN_CONNECTION", Value: "/scratch/facts"},
-				},
-				VolumeMounts: []corev1.VolumeMount{{Name: "inventory", MountPath: "/inventory"}, {Name: "ssh", MountPath: "/ssh"}, {Name: "scratch", MountPath: "/scratch"}},
-			}},
-			Volumes: []corev1.Volume{
-				{Name: "inventory", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "by-hand"}}}},
-				{Name: "ssh", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "ssh-key", DefaultMode: ptr.To[int32](0o400)}}},
-				{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
-			},
-		},
-	}
+	return took
 }
 
 // controllerMemory returns the resident memory of the controller's process, in bytes, from /proc of

@@ -4,13 +4,10 @@ package e2e
 
 import (
 	_ "embed" // for the scripts
-	"regexp"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/test/e2e/state"
 	"github.com/akraino-icn/bpa/test/site"
 )
 
@@ -24,9 +21,9 @@ var (
 	describeScript string
 )
 
-// accepted are the differences between a machine before an installation and after its reset that are
-// right, by regular expressions for "SECTION: LINE".
-var accepted = map[string]string{
+// resetAccepted are the differences between a machine before an installation and after its reset that are
+// right.
+var resetAccepted = state.Accepted{
 	`^(files|sums): .*/var/(log|cache)/`: "logs and caches",
 	`^(files|sums|packages): .*(/usr/|/var/lib/(dpkg|apt)/|/etc/ld\.so\.cache|/etc/(alternatives|rc.\.d|init\.d|default|cron|logrotate))`: "packages that kubespray installed stay, because a site's program may need them by now",
 	`^packages: `: "the same",
@@ -55,47 +52,20 @@ func testReset(t *testing.T, namespace string, on site.Playbooks) {
 	p = s.Apply(p)
 	site.Await(s, &v1alpha1.ProvisioningList{}, p.Name+" to be Ready", installLimit, site.Ready)
 	for _, host := range hosts {
-		if differences(before[host], stateOf(s, host)) == "" {
+		if resetAccepted.Differences(before[host], stateOf(s, host)) == "" {
 			t.Fatalf("the installation has not changed %s: the test shows nothing", host)
 		}
 	}
 	deleteAndReset(t, s, p)
 	for _, host := range hosts {
-		if diff := differences(before[host], stateOf(s, host)); diff != "" {
+		if diff := resetAccepted.Differences(before[host], stateOf(s, host)); diff != "" {
 			t.Errorf("%s before the installation and after the reset (-before +after):\n%s", host, diff)
 		}
 	}
 }
 
 // stateOf returns the state of a machine as lines "SECTION: LINE".
-func stateOf(s *site.Site, host string) (lines []string) {
+func stateOf(s *site.Site, host string) []string {
 	s.T.Helper()
-	section := ""
-	for line := range strings.Lines(s.On(host, describeScript)) {
-		line = strings.TrimRight(line, " \n")
-		if name, begins := strings.CutPrefix(line, "== "); begins {
-			section = name
-		} else if line != "" {
-			lines = append(lines, section+": "+line)
-		}
-	}
-	return lines
-}
-
-// differences returns the differences of two states that are not accepted, or nothing.
-func differences(before, after []string) string {
-	all := make([]string, 0, len(accepted))
-	for expression := range accepted {
-		all = append(all, expression)
-	}
-	skip := regexp.MustCompile(strings.Join(all, "|"))
-	keep := func(lines []string) (kept []string) {
-		for _, line := range lines {
-			if !skip.MatchString(line) {
-				kept = append(kept, line)
-			}
-		}
-		return kept
-	}
-	return cmp.Diff(keep(before), keep(after))
+	return state.Lines(s.On(host, describeScript))
 }

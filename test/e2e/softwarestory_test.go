@@ -88,7 +88,8 @@ func (w *softwareStory) softwareRun() (newest string) {
 	return newest
 }
 
-// apply creates the Software of a cluster, and request changes it. A package is a name, or name=version.
+// apply creates the Software of a cluster, and request changes it. A package is a name, name=version, or one of
+// them with its disruption, such as name!Reboot.
 func (w *softwareStory) apply(cluster string, packages ...string) {
 	w.t.Helper()
 	software := &v1alpha1.Software{}
@@ -114,8 +115,9 @@ func (w *softwareStory) request(packages ...string) {
 
 func entries(packages []string) (all []v1alpha1.SoftwareEntry) {
 	for _, text := range packages {
+		text, disruption, _ := strings.Cut(text, "!")
 		name, version, _ := strings.Cut(text, "=")
-		all = append(all, v1alpha1.SoftwareEntry{Name: name, SoftwareOptions: v1alpha1.SoftwareOptions{Version: version}})
+		all = append(all, v1alpha1.SoftwareEntry{Name: name, SoftwareOptions: v1alpha1.SoftwareOptions{Version: version, Disruption: disruption}})
 	}
 	return all
 }

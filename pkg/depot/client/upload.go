@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,10 +23,12 @@ var retryPauses = []time.Duration{time.Second, 3 * time.Second}
 // or names another repository of the depot. If that repository has the blob, the depot may take the
 // blob from there, and the client does not send it.
 //
-// The bytes go in the request that ends the upload. go-containerregistry would send them in a
-// separate request before that one, and a registry stores the state of the upload after such a
-// request. That state is useless here, because each attempt starts from the beginning, and it is
-// expensive for a small blob.
+// A blob needs two requests. The first one begins the upload and names a repository that may have
+// the blob; if from is empty, this is the repository itself. So the client need not ask in a request
+// of its own whether the blob is there. The second request sends the bytes and ends the upload.
+// go-containerregistry would send the bytes in a request before that one, and a registry stores the
+// state of the upload after such a request. That state is useless here, because each attempt starts
+// from the beginning, and it is expensive for a small blob.
 func (d *Depot) PutBlob(ctx context.Context, repository, from string, blob v1.Layer) error {
 	u := upload{d, repository, from, blob}
 	err := u.try(ctx)
@@ -77,15 +80,8 @@ func (u upload) try(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	path := "/v2/" + u.repository + "/blobs/"
-	asked, err := u.call(ctx, http.MethodHead, u.base.String()+path+digest.String(), nil, http.StatusOK, http.StatusNotFound)
-	if err != nil || asked.StatusCode == http.StatusOK {
-		return err
-	}
-	begin := u.base.String() + path + "uploads/"
-	if u.from != "" {
-		begin += "?" + url.Values{"mount": {digest.String()}, "from": {u.from}}.Encode()
-	}
+	from := url.Values{"mount": {digest.String()}, "from": {cmp.Or(u.from, u.repository)}}
+	begin := u.base.String() + "/v2/" + u.repository + "/blobs/uploads/?" + from.Encode()
 	begun, err := u.call(ctx, http.MethodPost, begin, nil, http.StatusCreated, http.StatusAccepted)
 	if err != nil || begun.StatusCode == http.StatusCreated {
 		return err

@@ -10,7 +10,6 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 )
@@ -42,7 +41,7 @@ func (s *Store) hashAt(ctx context.Context, repository, id string, offset int64)
 	if s.dir == "" {
 		return nil, errNoState
 	}
-	data, err := s.Driver.Reader(ctx, uploadPath(repository, id, "data"), best)
+	data, err := s.Driver.Reader(ctx, uploadPath(repository, id, dataFile), best)
 	if err != nil {
 		return nil, err
 	}
@@ -151,10 +150,10 @@ func (f fewStates) PutContent(ctx context.Context, at string, content []byte) er
 	if err := f.StorageDriver.PutContent(ctx, at, content); err != nil {
 		return err
 	}
-	folder := path.Dir(at)
-	if !strings.HasSuffix(folder, "/"+stateFolder) || !strings.Contains(folder, "/_uploads/") {
+	if _, _, ok := parseState(at); !ok {
 		return nil
 	}
+	folder := path.Dir(at)
 	offsets, err := statesIn(ctx, f.StorageDriver, folder)
 	if err != nil {
 		return err

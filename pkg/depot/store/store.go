@@ -27,8 +27,10 @@ type Store struct {
 	Driver storagedriver.StorageDriver
 	// Registry is the namespace of all repositories.
 	Registry distribution.Namespace
-	// dir is the directory of a store on disk; empty for another store.
-	dir string
+	// dir is the directory of a store on disk, and durable the driver that syncs it; both are empty
+	// for another store.
+	dir     string
+	durable *durable
 	// referring has locks that serialize the changes of a manifest that refers to another.
 	referring [64]sync.Mutex
 	// indexing ensures that only one caller at a time creates the links of an older repository.
@@ -45,11 +47,16 @@ func OnDisk(ctx context.Context, dir string, wraps ...Wrap) (*Store, error) {
 		return nil, err
 	}
 	driver := filesystem.New(filesystem.DriverParameters{RootDirectory: abs, MaxThreads: maxThreads})
-	wrapped := storagedriver.StorageDriver(newDurable(driver, abs))
+	durable := newDurable(driver, abs)
+	wrapped := storagedriver.StorageDriver(durable)
 	for _, wrap := range wraps {
 		wrapped = wrap(wrapped)
 	}
-	return open(ctx, wrapped, abs)
+	s, err := open(ctx, wrapped, abs)
+	if err == nil {
+		s.durable = durable
+	}
+	return s, err
 }
 
 // Over returns a store that uses a driver of the distribution project.
@@ -58,7 +65,7 @@ func Over(ctx context.Context, driver storagedriver.StorageDriver) (*Store, erro
 }
 
 func open(ctx context.Context, driver storagedriver.StorageDriver, dir string) (*Store, error) {
-	driver = replacer{driver}
+	driver = replacer{newNeededStates(driver)}
 	registry, err := storage.NewRegistry(ctx, driver, storage.EnableDelete)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,15 @@ const readAhead = 256 << 10
 
 // Begin starts an upload and returns its id.
 func (s *Store) Begin(ctx context.Context, repository string) (string, error) {
+	id, err := s.begin(ctx, repository)
+	if err == nil && s.durable != nil {
+		err = s.durable.syncUpload(uploadPath(repository, id, dataFile))
+	}
+	return id, err
+}
+
+// begin is like Begin, but a power failure may end the upload as long as it has no bytes.
+func (s *Store) begin(ctx context.Context, repository string) (string, error) {
 	w, err := s.writer(ctx, repository, "")
 	if err != nil {
 		return "", err
@@ -44,7 +53,7 @@ func (s *Store) writer(ctx context.Context, repository, id string) (distribution
 // back, and the upload must begin again.
 func (s *Store) Offset(ctx context.Context, repository, id string) (int64, error) {
 	if s.dir != "" {
-		info, err := s.Driver.Stat(ctx, uploadPath(repository, id, "data"))
+		info, err := s.Driver.Stat(ctx, uploadPath(repository, id, dataFile))
 		if err != nil {
 			return 0, err
 		}
@@ -60,7 +69,7 @@ func (s *Store) Offset(ctx context.Context, repository, id string) (int64, error
 // Append appends the content of r to an upload that has offset bytes. It returns the number of the
 // upload's bytes that are durable, even if r fails.
 func (s *Store) Append(ctx context.Context, repository, id string, offset int64, r io.Reader) (int64, error) {
-	w, err := s.Driver.Writer(ctx, uploadPath(repository, id, "data"), true)
+	w, err := s.Driver.Writer(ctx, uploadPath(repository, id, dataFile), true)
 	if err != nil {
 		return offset, err
 	}
@@ -119,7 +128,7 @@ func (s *Store) Abort(ctx context.Context, repository, id string) error {
 			return w.Cancel(ctx) // Cancel also frees the parts in S3, which belong to no path yet
 		}
 	}
-	err := s.Driver.Delete(ctx, path.Dir(uploadPath(repository, id, "data")))
+	err := s.Driver.Delete(ctx, path.Dir(uploadPath(repository, id, dataFile)))
 	if IsAbsent(err) {
 		return nil
 	}
@@ -137,7 +146,7 @@ func (e *OtherContentError) Error() string {
 // AddKnown stores the content of r as a blob of a repository. If the content does not have the
 // digest want and the given size, AddKnown stores nothing and returns an OtherContentError.
 func (s *Store) AddKnown(ctx context.Context, repository string, r io.Reader, want digest.Digest, size int64) (v1.Descriptor, error) {
-	id, err := s.Begin(ctx, repository)
+	id, err := s.begin(ctx, repository)
 	if err != nil {
 		return v1.Descriptor{}, err
 	}

@@ -1,7 +1,7 @@
 package assign
 
 import (
-	"slices"
+	"cmp"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -37,7 +37,14 @@ func costOfNeeds(n *contract.Needs) cost {
 	return cost{costSpecial: int64(count(n.SRIOV, n.QAT)), costSize: size(n.CPU, n.Memory)}
 }
 
-func (c cost) compare(d cost) int { return slices.Compare(c[:], d[:]) }
+func (c cost) compare(d cost) int {
+	for i := range c {
+		if c[i] != d[i] {
+			return cmp.Compare(c[i], d[i])
+		}
+	}
+	return 0
+}
 
 func (c cost) plus(d cost) cost {
 	for i := range c {

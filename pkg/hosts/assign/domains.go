@@ -1,6 +1,9 @@
 package assign
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // domains are the values of a topology key that count for the spread of a class. These are the
 // values of the hosts that are fixed in the class, and of the hosts that fit it. A value that only
@@ -24,21 +27,25 @@ func (w *work) findDomains() {
 
 func (w *work) domainsOf(class int, key string) *domains {
 	d := &domains{of: make([]int32, len(w.hosts))}
-	var members []int
+	counts := func(h int) bool { return w.fixedIn[h] == class || w.fits.row(h).has(class) }
+	index := map[string]int{}
 	for h, host := range w.hosts {
-		name, labelled := host.Labels[key]
-		if labelled && (w.fixedIn[h] == class || w.fits.row(h).has(class)) {
-			members, d.names = append(members, h), append(d.names, name)
+		if name, labelled := host.Labels[key]; labelled && counts(h) {
+			index[name] = 0
 		}
 	}
-	slices.Sort(d.names)
-	d.names = slices.Compact(d.names)
-	for h := range d.of {
-		d.of[h] = int32(len(d.names))
+	d.names = slices.Sorted(maps.Keys(index))
+	for i, name := range d.names {
+		index[name] = i
 	}
 	d.supply, d.fixed = make([]int, len(d.names)), make([]int, len(d.names))
-	for _, h := range members {
-		i, _ := slices.BinarySearch(d.names, w.hosts[h].Labels[key])
+	for h, host := range w.hosts {
+		name, labelled := host.Labels[key]
+		if !labelled || !counts(h) {
+			d.of[h] = int32(len(d.names))
+			continue
+		}
+		i := index[name]
 		d.of[h] = int32(i)
 		if w.fixedIn[h] == class {
 			d.fixed[i]++

@@ -19,7 +19,7 @@ const (
 // noFit returns an error whose field Unmet lists nodes[b] nodes of each class b. If m gives a host
 // a place in another class, the host counts as needed for other nodes, even if it fits.
 func (w *work) noFit(m *matching, nodes []int) *NoFit {
-	e := &NoFit{Reset: w.resetAdvice(nodes)}
+	e := &NoFit{Reset: w.resetAdvice(nodes), Hosts: make([]hosts.Host, 0, len(w.hosts))}
 	for _, host := range w.hosts {
 		e.Hosts = append(e.Hosts, *host)
 	}
@@ -93,7 +93,7 @@ func (w *work) unmet(m *matching, class int, inFull bool) Unmet {
 	case len(w.hosts) == 0:
 		u.Why = "there is no BareMetalHost in namespace " + w.me.Namespace
 	case inFull:
-		u.Obstacles = w.obstacles(m, class, nil)
+		u.Obstacles = w.obstacles(m, class, w.allHosts())
 		u.Why = w.countObstacles(m, class)
 	}
 	return u
@@ -147,14 +147,20 @@ func (w *work) pinProblem(c *class, obstacles map[string]string) string {
 	}
 }
 
-// obstacles maps the name of each host to the reason why the host cannot be used for a class. For a
-// pinned class, it contains only the hosts with the indexes in the last parameter.
-func (w *work) obstacles(m *matching, class int, only []int) map[string]string {
-	all, owners := map[string]string{}, w.ownersIn(m)
-	for h, host := range w.hosts {
-		if c := w.classes[class]; c.mac == "" || slices.Contains(only, h) {
-			all[host.Name] = w.why(owners[h], c, h)
-		}
+// obstacles maps the names of hosts to the reasons why the hosts cannot be used for a class.
+func (w *work) obstacles(m *matching, class int, hosts []int) map[string]string {
+	all, owners := make(map[string]string, len(hosts)), w.ownersIn(m)
+	for _, h := range hosts {
+		all[w.hosts[h].Name] = w.why(owners[h], w.classes[class], h)
+	}
+	return all
+}
+
+// allHosts returns the indexes of all hosts.
+func (w *work) allHosts() []int {
+	all := make([]int, len(w.hosts))
+	for h := range all {
+		all[h] = h
 	}
 	return all
 }

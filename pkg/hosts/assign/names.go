@@ -30,10 +30,11 @@ func (w *work) numberOf(h int) int {
 // even if the host is lost, because the cluster may still have a node with this name.
 type namer struct {
 	taken map[string]bool
+	last  map[string]int // per set: the number in the name that was given last
 }
 
 func (w *work) namer() namer {
-	n := namer{map[string]bool{}}
+	n := namer{map[string]bool{}, map[string]int{}}
 	for _, slot := range w.request.Slots {
 		n.taken[slot.Name] = true
 	}
@@ -53,9 +54,9 @@ func (w *work) namer() namer {
 
 // next returns the name with the lowest free number in a set.
 func (n namer) next(set string) string {
-	for i := 1; ; i++ {
+	for i := n.last[set] + 1; ; i++ {
 		if name := set + "-" + strconv.Itoa(i); !n.taken[name] {
-			n.taken[name] = true
+			n.taken[name], n.last[set] = true, i
 			return name
 		}
 	}

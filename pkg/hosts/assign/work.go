@@ -3,6 +3,7 @@ package assign
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -109,10 +110,10 @@ func (w *work) matchNeeds() {
 		if c.mac != "" && len(c.pins) == 1 && w.obstacle(c, c.pins[0]) == noObstacle {
 			w.fits.row(c.pins[0]).add(i)
 		}
-		for h, s := range w.retiredFrom {
-			if s != nil && s == c.set {
-				w.fits.row(h).remove(i)
-			}
+	}
+	for h, s := range w.retiredFrom {
+		if s != nil {
+			w.fits.row(h).remove(slices.IndexFunc(w.classes, func(c *class) bool { return c.set == s }))
 		}
 	}
 }
@@ -130,8 +131,11 @@ func (w *work) byCost(first string) {
 			w.order = append(w.order, h)
 		}
 	}
-	early := func(h int) int { return count(w.hosts[h].Name < first) }
+	start := sort.Search(len(w.hosts), func(h int) bool { return w.hosts[h].Name >= first })
 	slices.SortFunc(w.order, func(a, b int) int {
-		return cmp.Or(costs[a].compare(costs[b]), cmp.Compare(early(a), early(b)), cmp.Compare(a, b))
+		if c := costs[a].compare(costs[b]); c != 0 {
+			return c
+		}
+		return cmp.Or(cmp.Compare(count(a < start), count(b < start)), cmp.Compare(a, b))
 	})
 }

@@ -23,8 +23,15 @@ func (r *Reconciler) observeSoftware(ctx context.Context, p *v1alpha1.Provisioni
 	}
 	s := &seen.Software
 	s.Asked = p.Annotations[contract.AnnotationSoftware]
-	if err := r.readJSON(p, contract.SoftwareName(p.Name), contract.KeySoftware, &s.Record); err != nil {
+	if p.Status.Software != nil {
+		s.Answered = p.Status.Software.Asked
+	}
+	stored, err := r.configMap(p, contract.SoftwareName(p.Name))
+	if err != nil {
 		return err
+	}
+	if stored != nil {
+		s.Record, _ = contract.ParseSoftwareRecord(stored.Data[contract.KeySoftware]) // as in readJSON
 	}
 	var started contract.Request
 	if err := r.readJSON(p, contract.SoftwareRequestName(p.Name), contract.KeyRequest, &started); err != nil {

@@ -27,16 +27,13 @@ func ClusterOf(s *v1alpha1.Software, all []*v1alpha1.Provisioning) *v1alpha1.Pro
 }
 
 // DoubtAbout returns why the cluster of a Software is in doubt; nil: it is not. A label can be edited, and a new
-// Provisioning can have the same one. Neither may move packages from one cluster to another silently.
+// Provisioning can have the same one, or have it as its name. None of this may move packages from one cluster to
+// another silently.
 func DoubtAbout(s *v1alpha1.Software, all []*v1alpha1.Provisioning) *Doubt {
 	selected, former := selectedBy(s, all), FormerCluster(s, all)
 	if len(selected) > 1 {
-		var names []string
-		for _, p := range selected {
-			names = append(names, p.Name)
-		}
 		return &Doubt{SoftwareAmbiguous, fmt.Sprintf("Provisionings %s have the label %s=%s, so nothing is installed or removed for this Software: write the name of one of them as spec.cluster",
-			strings.Join(names, " and "), v1alpha1.LabelCluster, s.ClusterName())}
+			names(selected), v1alpha1.LabelCluster, s.ClusterName())}
 	}
 	if len(selected) == 0 || former == nil || former.Name == selected[0].Name || s.Spec.Cluster == selected[0].Name {
 		return nil
@@ -44,6 +41,28 @@ func DoubtAbout(s *v1alpha1.Software, all []*v1alpha1.Provisioning) *Doubt {
 	return &Doubt{SoftwareClusterChanged, fmt.Sprintf("the packages were for the cluster of Provisioning %s, and the Software selects Provisioning %s now, so nothing is installed or removed for it: "+
 		"write spec.cluster: %s to confirm, and the packages are removed from %s. Or write spec.cluster: %s to stay there",
 		former.Name, selected[0].Name, selected[0].Name, former.Name, former.Name)}
+}
+
+// Passed returns the names of the Provisionings that the Software also fits, but that its packages are not for;
+// empty: there are none.
+func Passed(s *v1alpha1.Software, all []*v1alpha1.Provisioning) string {
+	cluster := ClusterOf(s, all)
+	if cluster == nil {
+		return ""
+	}
+	labelled, named := candidates(s, all)
+	others := slices.DeleteFunc(slices.Concat(labelled, named), func(p *v1alpha1.Provisioning) bool { return p == cluster })
+	return names(others)
+}
+
+// names returns the names of Provisionings, for a message.
+func names(all []*v1alpha1.Provisioning) string {
+	var texts []string
+	for _, p := range all {
+		texts = append(texts, p.Name)
+	}
+	slices.Sort(texts)
+	return strings.Join(slices.Compact(texts), " and ")
 }
 
 // FormerCluster returns the Provisioning whose cluster the packages were for at last; nil: there is none, or it
@@ -57,26 +76,45 @@ func FormerCluster(s *v1alpha1.Software, all []*v1alpha1.Provisioning) *v1alpha1
 	return nil
 }
 
-// selectedBy returns the Provisionings that a Software selects, sorted by name. The name of a Provisioning
-// counts more than its label.
-func selectedBy(s *v1alpha1.Software, all []*v1alpha1.Provisioning) (selected []*v1alpha1.Provisioning) {
+// selectedBy returns the Provisionings that a Software selects, sorted by name. The first of these rules that fits
+// one counts:
+//  1. the Provisioning that its packages were for at last, if the Software still fits it
+//  2. the Provisioning with the name in spec.cluster
+//  3. those with the label: more than one is a doubt
+//  4. the Provisioning whose name is the Software's own label
+func selectedBy(s *v1alpha1.Software, all []*v1alpha1.Provisioning) []*v1alpha1.Provisioning {
+	labelled, named := candidates(s, all)
+	if former := FormerCluster(s, all); former != nil && slices.Contains(slices.Concat(labelled, named), former) {
+		return []*v1alpha1.Provisioning{former}
+	}
+	if len(labelled) == 0 || s.Spec.Cluster != "" && len(named) > 0 {
+		return named
+	}
+	return labelled
+}
+
+// candidates returns the Provisionings that have the name of the Software's cluster as their label, and the one
+// that has it as its name.
+func candidates(s *v1alpha1.Software, all []*v1alpha1.Provisioning) (labelled, named []*v1alpha1.Provisioning) {
 	cluster := s.ClusterName()
 	for _, p := range all {
-		switch {
-		case cluster == "" || p.Namespace != s.Namespace:
-		case p.Name == cluster:
-			return []*v1alpha1.Provisioning{p}
-		case p.Labels[v1alpha1.LabelCluster] == cluster:
-			selected = append(selected, p)
+		if cluster == "" || p.Namespace != s.Namespace {
+			continue
+		}
+		if p.Labels[v1alpha1.LabelCluster] == cluster {
+			labelled = append(labelled, p)
+		}
+		if p.Name == cluster {
+			named = append(named, p)
 		}
 	}
-	slices.SortFunc(selected, func(a, b *v1alpha1.Provisioning) int { return strings.Compare(a.Name, b.Name) })
-	return selected
+	slices.SortFunc(labelled, func(a, b *v1alpha1.Provisioning) int { return strings.Compare(a.Name, b.Name) })
+	return labelled, named
 }
 
 // clustersOf returns all Provisionings that a change of the Software concerns.
 func clustersOf(s *v1alpha1.Software, all []*v1alpha1.Provisioning) []*v1alpha1.Provisioning {
-	clusters := selectedBy(s, all)
+	clusters := slices.Clone(selectedBy(s, all))
 	if former := FormerCluster(s, all); former != nil && !slices.Contains(clusters, former) {
 		clusters = append(clusters, former)
 	}

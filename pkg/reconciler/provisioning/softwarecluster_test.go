@@ -17,17 +17,22 @@ func TestDoubtAbout(t *testing.T) {
 	}
 	gone := p("old", "")
 	gone.DeletionTimestamp = &metav1.Time{Time: now}
-	all := []*v1alpha1.Provisioning{p("b", "x"), p("a", "x"), p("c", "z"), gone}
+	all := []*v1alpha1.Provisioning{p("b", "x"), p("a", "x"), p("c", "z"), p("e", "f"), p("f", ""), p("g", "h"), p("h", "h"), gone}
 	for what, test := range map[string]struct{ cluster, former, want, reason, says string }{
-		"two with the label":                {"x", "", "", SoftwareAmbiguous, "Provisionings a and b"},
-		"two with the label, one is former": {"x", "a", "", SoftwareAmbiguous, "spec.cluster"},
-		"one with the label":                {"z", "", "c", "", ""},
-		"it was for another one":            {"z", "a", "", SoftwareClusterChanged, "write spec.cluster: c to confirm"},
-		"this is confirmed":                 {"c", "a", "c", "", ""},
-		"the former one is deleted":         {"z", "old", "c", "", ""},
-		"the former one is gone":            {"z", "gone", "c", "", ""},
-		"it was for this one":               {"z", "c", "c", "", ""},
-		"none":                              {"none", "a", "", "", ""},
+		"two with the label":                 {"x", "", "", SoftwareAmbiguous, "Provisionings a and b"},
+		"two with the label, one is former":  {"x", "a", "a", "", ""},
+		"two with the label, none is former": {"x", "c", "", SoftwareAmbiguous, "spec.cluster"},
+		"a name and a label":                 {"f", "", "f", "", ""},
+		"a name and a label, recorded":       {"f", "e", "e", "", ""},
+		"a name and a label, of a third":     {"f", "c", "f", "", ""},
+		"a name and its own label":           {"h", "", "h", "", ""},
+		"one with the label":                 {"z", "", "c", "", ""},
+		"it was for another one":             {"z", "a", "", SoftwareClusterChanged, "write spec.cluster: c to confirm"},
+		"this is confirmed":                  {"c", "a", "c", "", ""},
+		"the former one is deleted":          {"z", "old", "c", "", ""},
+		"the former one is gone":             {"z", "gone", "c", "", ""},
+		"it was for this one":                {"z", "c", "c", "", ""},
+		"none":                               {"none", "a", "", "", ""},
 	} {
 		s := tools(func(s *v1alpha1.Software) { s.Spec.Cluster, s.Status.Cluster = test.cluster, test.former })
 		got, reason, message := "", "", ""
@@ -39,6 +44,37 @@ func TestDoubtAbout(t *testing.T) {
 		}
 		if got != test.want || reason != test.reason || !strings.Contains(message, test.says) {
 			t.Errorf("%s: cluster %q, %s: %s; want %q, %s", what, got, reason, message, test.want, test.reason)
+		}
+	}
+}
+
+// TestClusterByLabel: a Provisioning whose name is the label that a Software has does not take over the
+// Software. The Provisioning with this label counts more, and the recorded one most.
+func TestClusterByLabel(t *testing.T) {
+	p := func(name, label string) *v1alpha1.Provisioning {
+		return &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: name, Labels: map[string]string{v1alpha1.LabelCluster: label}}}
+	}
+	first, second, third := p("edge-1", "line"), p("line", ""), p("edge-2", "line")
+	for what, test := range map[string]struct {
+		all                  []*v1alpha1.Provisioning
+		former, want, passed string
+	}{
+		"the label":                        {[]*v1alpha1.Provisioning{first}, "", "edge-1", ""},
+		"the name":                         {[]*v1alpha1.Provisioning{second}, "", "line", ""},
+		"the label and the name":           {[]*v1alpha1.Provisioning{second, first}, "", "edge-1", "line"},
+		"the label and the recorded name":  {[]*v1alpha1.Provisioning{second, first}, "line", "line", "edge-1"},
+		"two labels and the name":          {[]*v1alpha1.Provisioning{third, second, first}, "", "", ""},
+		"two labels and the name recorded": {[]*v1alpha1.Provisioning{third, second, first}, "edge-1", "edge-1", "edge-2 and line"},
+	} {
+		s := tools(func(s *v1alpha1.Software) {
+			s.Spec.Cluster, s.Labels, s.Status.Cluster = "", map[string]string{v1alpha1.LabelCluster: "line"}, test.former
+		})
+		got := ""
+		if found := ClusterOf(s, test.all); found != nil {
+			got = found.Name
+		}
+		if passed := Passed(s, test.all); got != test.want || passed != test.passed {
+			t.Errorf("%s: cluster %q, passed %q; want %q, %q", what, got, passed, test.want, test.passed)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (r *Reconciler) observe(ctx context.Context, s *v1alpha1.Software) (view, e
 	if err != nil {
 		return view{}, fmt.Errorf("list Provisionings: %w", err)
 	}
-	v := view{cluster: provisioning.ClusterOf(s, provisionings), doubt: provisioning.DoubtAbout(s, provisionings)}
+	v := view{cluster: provisioning.ClusterOf(s, provisionings), doubt: provisioning.DoubtAbout(s, provisionings), passed: provisioning.Passed(s, provisionings)}
 	if former := provisioning.FormerCluster(s, provisionings); former != nil {
 		v.former = former.Name
 	}
@@ -95,9 +95,11 @@ func (r *Reconciler) observeCluster(v *view) error {
 	if err := r.readJSON(v.cluster, contract.InstalledName(v.cluster.Name), contract.KeyInstalled, &installed); err != nil {
 		return err
 	}
-	if err := r.readJSON(v.cluster, contract.SoftwareName(v.cluster.Name), contract.KeySoftware, &v.record); err != nil {
+	record, err := r.read(v.cluster, contract.SoftwareName(v.cluster.Name), contract.KeySoftware)
+	if err != nil {
 		return err
 	}
+	v.record, _ = contract.ParseSoftwareRecord(record) // one that cannot be read is as if there was none
 	v.installed, v.nodes = v.cluster.Status.InstalledDigest != "", installed.Nodes
 	if len(v.nodes) > 0 {
 		return nil
@@ -113,17 +115,23 @@ func isLost(p *v1alpha1.Provisioning, n contract.Node) bool {
 // readJSON reads JSON that a task wrote into a ConfigMap of the Provisioning. If it is missing or invalid, into
 // stays unchanged.
 func (r *Reconciler) readJSON(p *v1alpha1.Provisioning, name, key string, into any) error {
-	cm, err := r.configMaps.ConfigMaps(p.Namespace).Get(name)
-	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(cm, p) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("get ConfigMap %s: %w", name, err)
-	}
-	if text := cm.Data[key]; text != "" {
+	text, err := r.read(p, name, key)
+	if text != "" {
 		_ = json.Unmarshal([]byte(text), into)
 	}
-	return nil
+	return err
+}
+
+// read returns the value of a key in a ConfigMap of the Provisioning; empty: there is none.
+func (r *Reconciler) read(p *v1alpha1.Provisioning, name, key string) (string, error) {
+	cm, err := r.configMaps.ConfigMaps(p.Namespace).Get(name)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(cm, p) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("get ConfigMap %s: %w", name, err)
+	}
+	return cm.Data[key], nil
 }
 
 // recordChanges records an event when a condition becomes True or False, or gets another reason.

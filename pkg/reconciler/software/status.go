@@ -38,6 +38,8 @@ type view struct {
 	cluster *v1alpha1.Provisioning
 	// doubt is why it is not certain which cluster the Software is for; nil: it is certain, or there is none.
 	doubt *provisioning.Doubt
+	// passed are the names of other Provisionings that the Software fits too; empty: there are none.
+	passed string
 	// former is the Provisioning in the status, if it still exists.
 	former string
 	// problem explains why the packages cannot be computed; empty: there is no problem.
@@ -70,6 +72,7 @@ func report(s *v1alpha1.Software, v view) {
 	}
 	status := &s.Status
 	status.Cluster, status.Nodes, status.Summary = rows.Cluster, rows.Nodes, rows.Summary
+	status.Omitted = rows.Omitted
 	status.Installed, status.Failed, status.Total = rows.Installed, rows.Failed, rows.Total
 	status.InitializeConditions()
 	accepted, installed := v.accepted(s), v.installedCondition(s)
@@ -116,7 +119,11 @@ func (v view) accepted(s *v1alpha1.Software) condition {
 	if len(texts) > 0 {
 		return condition{corev1.ConditionFalse, reasonConflict, strings.Join(texts, "; ")}
 	}
-	return condition{corev1.ConditionTrue, reasonAccepted, "the packages are for the cluster of Provisioning " + v.cluster.Name}
+	text := "the packages are for the cluster of Provisioning " + v.cluster.Name
+	if v.passed != "" {
+		text += fmt.Sprintf(", and not for %s, where %q is the name or the label too. Write spec.cluster: %s, so that this does not depend on labels", v.passed, cluster, v.cluster.Name)
+	}
+	return condition{corev1.ConditionTrue, reasonAccepted, text}
 }
 
 // installedCondition returns the condition Installed. It is False if a user must act.

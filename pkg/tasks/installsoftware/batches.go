@@ -142,6 +142,7 @@ func (r *run) refuse(ctx context.Context, batch []contract.Node) (ready []contra
 // drain cordons all nodes, so that no pod moves to another one of them, and then drains one after the other.
 // It returns those that are drained. The changes of the others are refused.
 func (r *run) drain(ctx context.Context, batch []contract.Node) (empty []contract.Node, err error) {
+	r.drained = true
 	for _, n := range batch {
 		if err := r.cluster.Cordon(ctx, n.Name); err != nil {
 			return nil, unanswered(err)
@@ -219,8 +220,12 @@ func (r *run) gate(ctx context.Context, booted []string) error {
 			return unanswered(last)
 		}
 		slices.Sort(waiting)
-		return &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: waiting[0], Step: "wait for Ready nodes", Others: waiting[1:], Err: fmt.Errorf(
-			"not Ready within %s: %s. No other node was drained. Repair it; the next run continues", r.in.ReadyLimit, strings.Join(waiting, ", "))}
+		step, drained := "wait for Ready nodes", "No other node"
+		if !r.drained {
+			step, drained = contract.StepBeforeDrain, "No node"
+		}
+		return &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: waiting[0], Step: step, Others: waiting[1:], Err: fmt.Errorf(
+			"not Ready within %s: %s. %s was drained. Repair it; the next run continues", r.in.ReadyLimit, strings.Join(waiting, ", "), drained)}
 	}
 }
 

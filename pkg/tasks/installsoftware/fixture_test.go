@@ -45,23 +45,25 @@ func (m *memory) Set(_ context.Context, key, value string) error {
 
 // fixture is a cluster of master-1, worker-1 and worker-2, whose nodes answer the playbooks.
 type fixture struct {
-	t       *testing.T
-	in      Input
-	record  memory
-	other   memory
-	log     strings.Builder
-	did     []string                     // in their order
-	has     map[string]map[string]string // versions by node and package
-	silent  map[string]bool              // nodes that do not answer by SSH
-	fails   map[string]string            // errors of packages
-	states  map[string]State
-	drains  map[string]error
-	entered int
-	left    int
-	onPlay  func(name string, nodes []string)
-	reboots bool   // nodes that are rebooted come back
-	noPause bool   // Ports.Pause is nil
-	hangs   string // the node that never ends a change of its packages
+	t        *testing.T
+	in       Input
+	record   memory
+	other    memory
+	log      strings.Builder
+	did      []string                     // in their order
+	has      map[string]map[string]string // versions by node and package
+	silent   map[string]bool              // nodes that do not answer by SSH
+	fails    map[string]string            // errors of packages
+	states   map[string]State
+	drains   map[string]error
+	entered  int
+	left     int
+	onPlay   func(name string, nodes []string)
+	onStates func(calls int) // before the cluster says its states
+	calls    int
+	reboots  bool   // nodes that are rebooted come back
+	noPause  bool   // Ports.Pause is nil
+	hangs    string // the node that never ends a change of its packages
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -190,6 +192,9 @@ func (w *fixture) answer(node, encoded, path string) error {
 }
 
 func (w *fixture) States(context.Context) (map[string]State, error) {
+	if w.calls++; w.onStates != nil {
+		w.onStates(w.calls)
+	}
 	all := map[string]State{}
 	for name, s := range w.states {
 		all[name] = s

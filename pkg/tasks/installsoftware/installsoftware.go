@@ -76,6 +76,7 @@ type run struct {
 	cluster  Cluster // nil: not opened
 	leave    func()
 	before   map[string]State // before the first drain
+	drained  bool             // the first drain has begun
 	// begun and all count the nodes, for the progress.
 	begun, all int
 }

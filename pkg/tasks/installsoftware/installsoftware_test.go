@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 func (w *fixture) expect(did, rows []string) {
@@ -126,6 +127,22 @@ func TestDrainFails(t *testing.T) {
 	w.expect([]string{"look.yml " + all, "cordon master-1", "drain master-1", "uncordon master-1",
 		"cordon worker-1", "drain worker-1", "apply.yml worker-1", "uncordon worker-1"},
 		[]string{"master-1 driver Failed: budget web", "worker-1 driver Failed: no such device", "worker-2 driver Pending: not Ready"})
+}
+
+// If a node fails before the first drain, no node is drained. The reconciler retries this.
+func TestNodeFailsBeforeTheDrain(t *testing.T) {
+	w := newFixture(t).wants("driver:Drain")
+	w.onStates = func(calls int) {
+		if calls > 1 {
+			w.states["worker-2"] = State{Boot: "boot-1"}
+		}
+	}
+	_, err := w.run(t.Context())
+	var failure *task.Error
+	if !errors.As(err, &failure) || failure.Reason != contract.ReasonClusterUnhealthy || failure.Step != contract.StepBeforeDrain || !strings.Contains(err.Error(), "worker-2. No node was drained") {
+		t.Errorf("error %v", err)
+	}
+	w.expect([]string{"look.yml " + all}, []string{"master-1 driver Pending: waits for its turn", "worker-1 driver Pending: waits for its turn", "worker-2 driver Pending: waits for its turn"})
 }
 
 // After a node that does not come back, no other node is drained. The rest follows in the next run.

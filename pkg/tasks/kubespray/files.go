@@ -28,7 +28,7 @@ type file struct {
 func prepare(in Input, pins ssh.Pins) (files, error) {
 	f := files{playbook.FilesIn(in.ScratchDir)}
 	on := acceleration.On(in.Request.SwitchedOff)
-	variables := acceleration.ExtraVars(on, in.Request.Vars)
+	variables := acceleration.ExtraVars(on, in.Playbook, in.Request)
 	maps.Copy(variables, in.extra)
 	extra, err := f.extra(in.GroupVars, variables)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -90,14 +91,16 @@ func TestWhatAnsibleIsGiven(t *testing.T) {
 			t.Errorf("environment lacks %s", env)
 		}
 	}
-	var extra map[string]string
+	var extra struct {
+		SSHArgs string `json:"ansible_ssh_args"`
+	}
 	raw, err := os.ReadFile(scratch + "/extra-vars.json")
 	if err != nil || json.Unmarshal(raw, &extra) != nil {
 		t.Fatal(err)
 	}
 	for _, option := range []string{"StrictHostKeyChecking=yes", "UserKnownHostsFile=" + scratch + "/known_hosts", "GlobalKnownHostsFile=/dev/null"} {
-		if !strings.Contains(extra["ansible_ssh_args"], option) {
-			t.Errorf("ssh lacks the option %s: %s", option, extra["ansible_ssh_args"])
+		if !strings.Contains(extra.SSHArgs, option) {
+			t.Errorf("ssh lacks the option %s: %s", option, extra.SSHArgs)
 		}
 	}
 	known, err := os.ReadFile(scratch + "/known_hosts")
@@ -145,6 +148,7 @@ func TestKeyHasLineEndsOfUnix(t *testing.T) {
 // variable.
 func TestTablesOfChecksumsAreExtraVariables(t *testing.T) {
 	in := newFixture(t, 0).in
+	in.Request.SwitchedOff = []string{acceleration.Variables}
 	in.GroupVars = []byte(`{"kubelet_checksums": {"amd64": {"1.35.99": "x"}}, "runc_checksums": {}, "ansible_ssh_args": "-o StrictHostKeyChecking=no"}`)
 	f, err := prepare(in, nil)
 	if err != nil {
@@ -158,6 +162,37 @@ func TestTablesOfChecksumsAreExtraVariables(t *testing.T) {
 	want := map[string]any{"ansible_ssh_args": f.SSHArgs(), "kubelet_checksums": map[string]any{"amd64": map[string]any{"1.35.99": "x"}}}
 	if diff := cmp.Diff(want, extra); diff != "" {
 		t.Errorf("extra variables (-want +got):\n%s", diff)
+	}
+}
+
+// The variables that accelerate kubespray are extra variables of the run, so the inventory and its
+// digest do not depend on them. Those of the operation override them.
+func TestAccelerationIsNoPartOfTheInventory(t *testing.T) {
+	in := newFixture(t, 0).in
+	in.extra = map[string]any{"etcd_retries": 3}
+	for _, test := range []struct {
+		off        []string
+		pause      any
+		strategies bool
+	}{{nil, 1., true}, {[]string{acceleration.All}, nil, false}} {
+		in.Request.SwitchedOff = test.off
+		f, err := prepare(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := os.ReadFile(f.ExtraVars)
+		var extra map[string]any
+		if err != nil || json.Unmarshal(raw, &extra) != nil || extra["retry_stagger"] != test.pause || extra["etcd_retries"] != 3. {
+			t.Errorf("without %v, extra variables %s, %v", test.off, raw, err)
+		}
+		env := strings.Join(f.Env(in.PlaybooksDir), "\n")
+		if got := strings.Contains(env, "BPA_ACCELERATION="); got != test.strategies {
+			t.Errorf("without %v, the environment is\n%s", test.off, env)
+		}
+		vars, err := os.ReadFile(filepath.Join(in.ScratchDir, "inventory/group_vars/all/bpa.json"))
+		if err != nil || !bytes.Equal(vars, in.GroupVars) {
+			t.Errorf("without %v, the inventory has the variables %s, %v", test.off, vars, err)
+		}
 	}
 }
 

@@ -159,7 +159,3 @@ func others(n int) string {
 	}
 	return fmt.Sprintf("%d more hosts", n)
 }
-
-// Forks returns how many hosts Ansible works on in parallel. Ansible's default of 5 is slow if
-// there are many nodes. The number is limited because each fork needs memory.
-func Forks(nodes int) int { return min(max(5, nodes), 40) }

@@ -97,8 +97,9 @@ func (r Rules) stays(name string) bool { return contract.SoftwareStays(r.Run.Pac
 
 // want decides about a package that is wanted on the node.
 func (r Rules) want(n Node, p contract.Software) Decision {
-	row := rowOf(n.Rows, p.Name)
-	d := Decision{Row: row, Disruption: p.Disruption, intent: contract.SoftwareIntent(p), wish: p}
+	row, intent := rowOf(n.Rows, p.Name), contract.SoftwareIntent(p) // of all architectures: the reconciler does not know that of a new node
+	p = p.For(n.Seen.Architecture)
+	d := Decision{Row: row, Disruption: p.Disruption, intent: intent, wish: p}
 	if p.Problem != "" {
 		d.Drop = row.State == ""
 		return d

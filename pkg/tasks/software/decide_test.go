@@ -187,6 +187,23 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// Each node gets the version of its architecture, if they differ. What a run was to do does not depend on it,
+// because the reconciler does not know the architecture of a new node.
+func TestDecideByArchitecture(t *testing.T) {
+	other := contract.SoftwareFile{Format: "deb", Architecture: "arm64", Path: "/files/arm.deb", SHA256: sum, Version: "2.0"}
+	mine := debFile
+	mine.Version = "1.0"
+	p := tool("2.0", mine, other)
+	p.Versions = map[string]string{"amd64": "1.0", "arm64": "2.0"}
+	for architecture, want := range map[string]string{"amd64": "install 1.0 deb, Installing ours", "aarch64": "install 2.0 deb, Installing ours", "riscv64": "Failed"} {
+		d := Decide(Rules{Run: contract.SoftwareRun{Packages: []contract.Software{p}}, DepotURL: "http://depot"}, Node{Roles: []string{contract.RoleWorker}, Changes: true,
+			Seen: Seen{Manager: "apt", Architecture: architecture, Packages: map[string]SeenPackage{"tool": {}}}})[0]
+		if got := text(d); got != want || d.intent != contract.SoftwareIntent(p) {
+			t.Errorf("%s: %s (%s), want %s", architecture, got, d.Row.Message, want)
+		}
+	}
+}
+
 // text returns a decision as the table has it.
 func text(d Decision) string {
 	if d.Drop {

@@ -44,7 +44,9 @@ type Mark struct {
 type question struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
-	Sources bool   `json:"sources,omitempty"` // it is looked up in the package sources too
+	// Versions are those of the architectures, if they differ: the node's is not known before its first answer.
+	Versions []string `json:"versions,omitempty"`
+	Sources  bool     `json:"sources,omitempty"` // it is looked up in the package sources too
 }
 
 // request is what the module gets. Without actions, it only looks.

@@ -3,7 +3,6 @@ package software
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -23,10 +22,10 @@ type Record struct {
 func ReadRecord(ctx context.Context, store playbook.Store, now func() time.Time) (*Record, error) {
 	r := &Record{store: store, now: now}
 	text, err := store.Get(ctx, contract.KeySoftware)
-	if err != nil || text == "" {
+	if err != nil {
 		return r, err
 	}
-	if err := json.Unmarshal([]byte(text), &r.all); err != nil {
+	if r.all, err = contract.ParseSoftwareRecord(text); err != nil {
 		return nil, fmt.Errorf("read %s: %w", contract.KeySoftware, err)
 	}
 	return r, nil
@@ -66,15 +65,15 @@ func (r *Record) End(ctx context.Context, asked string) error {
 	return r.Write(ctx)
 }
 
-// mostRecord limits the record, in bytes: a ConfigMap has at most 1 MiB.
+// mostRecord limits the record as it is stored, in bytes: a ConfigMap has at most 1 MiB.
 const mostRecord = 900 << 10
 
 // Write stores the record. Messages become shorter if there are very many, and are left out in the end.
 func (r *Record) Write(ctx context.Context) error {
-	text, err := json.Marshal(r.all)
+	text, err := r.all.Encode()
 	for most := mostMessage / 3; err == nil && len(text) > mostRecord && most > 0; most /= 3 {
 		r.shorten(most)
-		text, err = json.Marshal(r.all)
+		text, err = r.all.Encode()
 	}
 	if err != nil {
 		return err
@@ -82,7 +81,7 @@ func (r *Record) Write(ctx context.Context) error {
 	if len(text) > mostRecord {
 		return r.tooLong(len(text))
 	}
-	return r.store.Set(ctx, contract.KeySoftware, string(text))
+	return r.store.Set(ctx, contract.KeySoftware, text)
 }
 
 // shorten limits the messages to that many bytes. Messages that would say nothing any more are left out.
@@ -108,7 +107,7 @@ func (r *Record) tooLong(size int) error {
 	for _, n := range r.all.Nodes {
 		rows += len(n.Packages)
 	}
-	return fmt.Errorf("the record of the software of this cluster has %d packages on %d nodes, which are %d bytes. Its ConfigMap can have %d. "+
+	return fmt.Errorf("the record of the software of this cluster has %d packages on %d nodes, which are %d bytes after compression. Its ConfigMap can have %d. "+
 		"Put packages that always come together into one tar package, or take entries out of the Softwares", rows, len(r.all.Nodes), size, mostRecord)
 }
 

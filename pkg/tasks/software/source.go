@@ -49,12 +49,8 @@ func formatOf(file *contract.SoftwareFile, s Seen, p SeenPackage) string {
 	return managers[s.Manager]
 }
 
-// sameArchitecture has the names of dpkg by those of the kernel and of rpm.
-var sameArchitecture = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
-
 func fits(file, node string) bool {
-	name := func(a string) string { return cmp.Or(sameArchitecture[a], a) }
-	return file == "" || file == "all" || file == "noarch" || name(file) == name(node)
+	return file == "" || file == "all" || file == "noarch" || contract.Architecture(file) == contract.Architecture(node)
 }
 
 // missing returns the message about a package without a file that the package sources do not have; empty:

@@ -73,6 +73,11 @@ func (w *Work) questions(n contract.Node) []question {
 			if packageVersion.MatchString(p.Version) {
 				q.Version = p.Version
 			}
+			for _, version := range slices.Compact(slices.Sorted(maps.Values(p.Versions))) {
+				if packageVersion.MatchString(version) {
+					q.Versions = append(q.Versions, version)
+				}
+			}
 			byName[p.Name] = q
 		}
 	}
@@ -97,7 +102,7 @@ func (w *Work) unread(n contract.Node, t trouble) {
 		}
 		row := rowOf(next.Packages, p.Name)
 		if row.Intent == "" || row.Intent != contract.SoftwareIntent(p) {
-			row.Wanted, row.State, row.Message = p.Version, contract.SoftwarePending, "the node could not be read"
+			row.Wanted, row.State, row.Message = p.For(next.Architecture).Version, contract.SoftwarePending, "the node could not be read"
 			if !t.later && w.Changes(n) {
 				row.State, row.Message, row.Intent = contract.SoftwareFailed, next.Message, contract.SoftwareIntent(p)
 			}
@@ -123,7 +128,8 @@ func (w *Work) why(t trouble) string {
 // store puts decisions into the record. The caller writes it.
 func (w *Work) store(n contract.Node, message string, plan []Decision) {
 	now := w.Record.time()
-	next := contract.SoftwareNode{Node: n.Name, Host: n.HostUID, Checked: now, Tried: now, Message: message, Reboot: w.Record.of(n).Reboot}
+	next := contract.SoftwareNode{Node: n.Name, Host: n.HostUID, Checked: now, Tried: now, Message: message, Reboot: w.Record.of(n).Reboot,
+		Architecture: cmp.Or(w.seen[n.Name].Architecture, w.Record.of(n).Architecture)}
 	for _, d := range plan {
 		if !d.Drop {
 			next.Packages = append(next.Packages, d.Row)

@@ -27,6 +27,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/akraino-icn/bpa/test/bench/results"
 )
 
 // rounds is how often a comparison measures each of its two sides, the depot and its peer. The
@@ -49,24 +51,24 @@ func TestBenchDepot(t *testing.T) {
 	makeFile(t, file, size)
 	depot := startDepot(t, filepath.Join(dir, "depot"))
 
-	fmt.Printf("\n%-52s %9s %9s %7s\n", fmt.Sprintf("depot, %d MiB, medians of %d", size>>20, rounds), "depot s", "peer s", "ratio")
-	line("upload (/v1)      : cp, sha256sum of the copy", 1.2, compare(
+	fmt.Printf("\n%-52s %9s %9s %11s\n", fmt.Sprintf("depot, %d MiB, medians of %d", size>>20, rounds), "depot s", "peer s", "throughput")
+	line(t, "upload (/v1)", "cp, sha256sum of the copy", 1.2, compare(
 		func(n int) { upload(t, depot.url, fmt.Sprintf("up-%d", n), file, size) },
 		func(n int) {
 			run(t, "sh", "-c", fmt.Sprintf("cp %[1]s %[1]s.copy && sha256sum %[1]s.copy && rm %[1]s.copy", file))
 		}))
 
 	nginx := startNginx(t, dir)
-	line("download (/files) : nginx, the same file", 1.1, compare(
+	line(t, "download (/files)", "nginx, the same file", 1.0, compare(
 		func(int) { download(t, depot.url+"/files/os_images/bench/bench/up-0") },
 		func(int) { download(t, nginx.url+"/random") }))
 
 	registry := startPlainRegistry(t, filepath.Join(dir, "registry"))
 	layers := makeLayers(t, dir, size)
-	line("push (/v2)        : distribution's registry", 1.0, compare(
+	line(t, "push (/v2)", "distribution's registry", 1.0, compare(
 		func(n int) { push(t, depot.url, n, layers) },
 		func(n int) { push(t, registry.url, n, layers) }))
-	line("pull (/v2)        : distribution's registry", 1.0, compare(
+	line(t, "pull (/v2)", "distribution's registry", 1.0, compare(
 		func(n int) { pull(t, depot.url, n, pullJobs) },
 		func(n int) { pull(t, registry.url, n, pullJobs) }))
 	// This row has no goal, because the time depends on the client. The kernel sends the bytes
@@ -74,7 +76,7 @@ func TestBenchDepot(t *testing.T) {
 	// processor's cache, so hashing is slow. A single connection has to wait for that client. Over
 	// a network, or with several connections, the time depends on the processor time of the server
 	// instead.
-	remark("pull, one layer at a time", compare(
+	line(t, "pull, one layer at a time", "distribution's registry", 0, compare(
 		func(n int) { pull(t, depot.url, n, 1) },
 		func(n int) { pull(t, registry.url, n, 1) }))
 	fmt.Println()
@@ -97,7 +99,7 @@ func TestBenchDepotMemory(t *testing.T) {
 	download(t, depot.url+"/files/os_images/bench/bench/large")
 	download(t, depot.url+"/v1/baremetalcluster/bench/bench/os_images/large/content")
 	peak := depot.peak(t)
-	fmt.Printf("\n%-52s %6d MiB   (limit 64)\n\n", fmt.Sprintf("depot, peak resident, %d MiB up, twice down", size>>20), peak)
+	results.Record(t, results.Figure{Table: table, Name: fmt.Sprintf("peak resident memory, %d MiB up, twice down", size>>20), Value: float64(peak), Unit: "MiB", Goal: 64})
 	if peak >= 64 {
 		t.Errorf("the depot used up to %d MiB of memory; limit 64", peak)
 	}
@@ -118,12 +120,16 @@ func compare(depot, peer func(round int)) [2]time.Duration {
 	return [2]time.Duration{spent[0][rounds/2], spent[1][rounds/2]}
 }
 
-func line(what string, goal float64, took [2]time.Duration) {
-	fmt.Printf("%-52s %9.2f %9.2f %7.2f   (goal %.1f)\n", what, took[0].Seconds(), took[1].Seconds(), took[0].Seconds()/took[1].Seconds(), goal)
-}
+// table is the table of all figures of the depot.
+const table = "Depot"
 
-func remark(what string, took [2]time.Duration) {
-	fmt.Printf("%-52s %9.2f %9.2f %7.2f\n", what, took[0].Seconds(), took[1].Seconds(), took[0].Seconds()/took[1].Seconds())
+// line prints the times of the depot and its peer, and the ratio of their throughputs. It records the
+// ratio of the times, which is the inverse. A goal of 0 means that there is none.
+func line(t *testing.T, what, peer string, goal float64, took [2]time.Duration) {
+	t.Helper()
+	depot, other := took[0].Seconds(), took[1].Seconds()
+	fmt.Printf("%-52s %9.2f %9.2f %11.2f\n", what, depot, other, other/depot)
+	results.Record(t, results.Figure{Table: table, Name: what + ", time", Peer: peer, Value: depot / other, Goal: goal})
 }
 
 func makeFile(t *testing.T, path string, size int64) {

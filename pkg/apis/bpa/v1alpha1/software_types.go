@@ -44,8 +44,8 @@ type SoftwareList struct {
 
 // SoftwareSpec lists the packages of the nodes of a cluster.
 type SoftwareSpec struct {
-	// Cluster is the cluster's name: the label "cluster" of a Provisioning in the same namespace, or the
-	// Provisioning's name. Default: the Software's own label "cluster".
+	// Cluster is the name of the Provisioning of the cluster, in the same namespace, or its label "cluster". The
+	// name counts more. Default: the Software's own label "cluster".
 	// +kubebuilder:validation:MaxLength=63
 	Cluster string `json:"cluster,omitempty"`
 	// MasterSoftware are the packages of the control plane nodes.
@@ -95,6 +95,9 @@ type SoftwareStatus struct {
 	Installed int32 `json:"installed,omitempty"`
 	Failed    int32 `json:"failed,omitempty"`
 	Total     int32 `json:"total,omitempty"`
+	// Omitted is the number of packages, once for each node, that Nodes does not have, because the status would
+	// be too long: installed ones first. The counts have them.
+	Omitted int32 `json:"omitted,omitempty"`
 	// Nodes are the nodes with packages of this Software, sorted by name.
 	Nodes []SoftwareNodeStatus `json:"nodes,omitempty"`
 }

@@ -65,6 +65,9 @@ type SoftwareRunStatus struct {
 	// Run is the name of the newest run, and Attempt its attempt at the same packages.
 	Run     string `json:"run,omitempty"`
 	Attempt int32  `json:"attempt,omitempty"`
+	// Asked is the value of the annotation bpa.akraino.org/software whose run has ended: it has looked at the
+	// nodes, or it has failed and is not tried again. Nothing else is done for this request.
+	Asked string `json:"asked,omitempty"`
 	// Failure is set if that run failed. A package that could not be installed fails no run: the status of
 	// the Software shows it.
 	Failure *FailureStatus `json:"failure,omitempty"`

@@ -11,20 +11,23 @@ import (
 // reportSoftware reports the runs for the Softwares of the cluster. The reconciler of the kind Software
 // reports their packages.
 func reportSoftware(status *v1alpha1.ProvisioningStatus, s Seen, step Step, err error, now time.Time) {
-	if status.Software = nil; s.Software.none() || s.Deleting {
+	if status.Software = nil; s.Software.none() && s.Software.Asked == "" || s.Deleting {
 		return
 	}
-	report := &v1alpha1.SoftwareRunStatus{}
+	report := &v1alpha1.SoftwareRunStatus{Asked: s.Software.Answered}
+	if s.Complete() && s.Memory != nil && s.softwareAnswered() && !s.softwareActive() {
+		report.Asked = s.Software.Asked
+	}
 	newest := s.Software.Newest()
 	if newest != nil {
 		report.Run, report.Attempt = newest.Name, newest.Attempt
 	}
 	status.Software = report
-	if newest != nil && newest.State == Active {
+	if s.softwareActive() {
 		return
 	}
 	next := s.nextSoftware(now)
-	if len(next.changes) > 0 || !s.Complete() && len(s.Software.Wanted) > 0 {
+	if len(next.changes) > 0 || next.waits != "" || !s.Complete() && len(s.Software.Wanted) > 0 {
 		report.Next, report.Waiting = cut(next.String(), longestMessage), cut(s.waitingSoftware(next, step, err), longestMessage)
 	}
 	if newest == nil || newest.State != Failed || !s.sameSoftware(*newest) {

@@ -22,6 +22,9 @@ type Softwares struct {
 	// Record is what the tasks have stored. Asked is the value of contract.AnnotationSoftware.
 	Record contract.SoftwareRecord
 	Asked  string
+	// Answered is the last value of Asked that needs no other run, as the status has it: the record does not have
+	// a request whose run has failed before it has looked at the nodes.
+	Answered string
 	// Runs are the runs of contract.OperationSoftware, oldest first. They are not in Seen.Runs: they change
 	// neither the members of the cluster nor its kubeconfig, so their results decide about no other run.
 	Runs []Run
@@ -37,6 +40,12 @@ func (s Softwares) Newest() *Run {
 		return nil
 	}
 	return &s.Runs[len(s.Runs)-1]
+}
+
+// softwareActive reports whether a run for Softwares is active.
+func (s Seen) softwareActive() bool {
+	newest := s.Software.Newest()
+	return newest != nil && newest.State == Active
 }
 
 // none reports whether nothing was ever requested or installed.
@@ -70,6 +79,9 @@ func (s Seen) nextSoftware(now time.Time) softwareRun {
 		next.after = again.Sub(now)
 	}
 	if len(changes) == 0 {
+		if !s.softwareAnswered() && s.noneAlive() {
+			next.waits = "no node is alive. The requested run starts when a node of the cluster is Ready again"
+		}
 		return next
 	}
 	if next.waits = cmp.Or(s.softwareBlocked(now), s.drainBlocked(changes)); next.waits == "" {
@@ -78,14 +90,47 @@ func (s Seen) nextSoftware(now time.Time) softwareRun {
 	return next
 }
 
-// softwareRecord returns the record for the next run. A run answers a request when it has looked at the nodes, so
-// that the request has no effect on changes that come later. The next attempts of a failed run still have it.
+// softwareRecord returns the record for the next run. Its Asked is empty while the request of a user is open. A run
+// answers a request when it has looked at the nodes, so that the request has no effect on changes that come later.
+// The next attempts of a failed run still have it.
 func (s Seen) softwareRecord() contract.SoftwareRecord {
-	record, newest, was := s.Software.Record, s.Software.Newest(), s.Software.Started
-	if newest != nil && newest.State == Failed && was != nil && was.Asked == record.Asked && newest.Inputs == s.softwareInputs() {
-		record.Asked = ""
+	record := s.Software.Record
+	record.Asked = ""
+	if s.softwareAnswered() {
+		record.Asked = s.Software.Asked
 	}
 	return record
+}
+
+// softwareAnswered reports whether the request of a user needs no run any more: a run has looked at the nodes for
+// it, its last attempt has failed, or the nodes have nothing to look at.
+func (s Seen) softwareAnswered() bool {
+	asked, newest, was := s.Software.Asked, s.Software.Newest(), s.Software.Started
+	if asked == s.Software.Answered || s.nothingToLookAt() {
+		return true
+	}
+	if newest == nil || newest.State != Failed || was == nil || was.Asked != asked {
+		return asked == s.Software.Record.Asked
+	}
+	if _, again := s.softwareRetry(*newest, softwareRun{}); !again {
+		return true
+	}
+	return asked == s.Software.Record.Asked && newest.Inputs != s.softwareInputs()
+}
+
+// nothingToLookAt reports whether no node of the cluster has a package, and none is to have one.
+func (s Seen) nothingToLookAt() bool {
+	return !slices.ContainsFunc(s.presentMembers(), func(n contract.Node) bool {
+		return len(s.Software.Record.Of(n).Packages) > 0 || slices.ContainsFunc(s.Software.Wanted, func(w contract.Software) bool { return w.On(n.Roles) })
+	})
+}
+
+// noneAlive reports whether no node of the cluster is alive. A run for a request waits for the first one.
+func (s Seen) noneAlive() bool {
+	return !slices.ContainsFunc(s.presentMembers(), func(n contract.Node) bool {
+		_, alive := s.aliveSince(n)
+		return alive
+	})
 }
 
 // presentMembers returns the nodes of the cluster that are not lost.

@@ -11,13 +11,14 @@ import (
 
 // missedNodes returns the nodes that did not come back after a run for Softwares had drained or rebooted them;
 // none: the run did not fail for this reason. Such a run is not repeated automatically, because the package
-// that took the node down would take down the next one too.
+// that took the node down would take down the next one too. A run that finds nodes not Ready before its first drain is
+// repeated, as after any other cause that can pass.
 func missedNodes(r Run) []string {
 	if r.State != Failed {
 		return nil
 	}
 	cause := Classify(r)
-	if cause.Host == "" || cause.Reason != contract.ReasonClusterUnhealthy && cause.Reason != contract.ReasonTaskTimedOut {
+	if cause.Host == "" || cause.Step == contract.StepBeforeDrain || cause.Reason != contract.ReasonClusterUnhealthy && cause.Reason != contract.ReasonTaskTimedOut {
 		return nil
 	}
 	return append([]string{cause.Host}, cause.Others...)

@@ -131,6 +131,10 @@ func (w *scene) describeSoftware(say func(string, ...any)) {
 	if s == nil {
 		return
 	}
+	if s.Asked != w.answered {
+		say("  answered         %s", s.Asked)
+	}
+	w.answered = s.Asked
 	if s.Next != "" || s.Waiting != "" {
 		say("  software         next: %s; waiting: %s", s.Next, s.Waiting)
 	}

@@ -97,6 +97,8 @@ type scene struct {
 	installsPlugins bool
 	// processed are the nodes that the newest run for Softwares has processed.
 	processed []string
+	// answered is the request of a user that the status last had as answered.
+	answered string
 }
 
 func newScene() *scene {
@@ -827,6 +829,9 @@ func (w *scene) describe() string {
 	w.lookForBackups()
 	w.seen.Plugins.Unconfirmed = UnconfirmedPlugins(w.p)
 	w.ask()
+	if s := w.p.Status.Software; s != nil {
+		w.seen.Software.Answered = s.Asked
+	}
 	seen := w.needs()
 	w.last = Next(seen, w.now)
 	Report(w.p, seen, w.last, nil, nil, w.now)

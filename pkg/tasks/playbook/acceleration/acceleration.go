@@ -20,12 +20,14 @@ const (
 	InProcess = "InProcess"
 	// LazyVariables templates only the used entries of kubespray's variable downloads.
 	LazyVariables = "LazyVariables"
-	// Variables sets variables of kubespray that only remove waiting: see Variables.
+	// ModuleCache keeps Ansible's modules unpacked and compiled on the nodes.
+	ModuleCache = "ModuleCache"
+	// Variables sets variables of kubespray that only remove waiting: see ExtraVars.
 	Variables = "Variables"
 )
 
 // Names are the names of all accelerations.
-var Names = []string{TemplateCache, InProcess, LazyVariables, Variables}
+var Names = []string{TemplateCache, InProcess, LazyVariables, ModuleCache, Variables}
 
 //go:embed plugins/README.md plugins/*.py plugins/bpa_acceleration/*.py
 var plugins embed.FS
@@ -35,6 +37,7 @@ type settings struct {
 	Templates     string   `json:"templates,omitempty"`
 	InProcess     bool     `json:"inProcess,omitempty"`
 	LazyVariables []string `json:"lazyVariables,omitempty"`
+	Modules       bool     `json:"modules,omitempty"`
 }
 
 // On returns the accelerations that are not switched off.
@@ -53,7 +56,7 @@ func Install(folder string, on []string, strategies string) ([]string, error) {
 	if slices.Contains(on, TemplateCache) {
 		s.Templates = filepath.Join(folder, "templates")
 	}
-	s.InProcess = slices.Contains(on, InProcess)
+	s.InProcess, s.Modules = slices.Contains(on, InProcess), slices.Contains(on, ModuleCache)
 	if slices.Contains(on, LazyVariables) {
 		s.LazyVariables = []string{"downloads"}
 	}
@@ -90,24 +93,4 @@ func write(folder string) error {
 		}
 		return os.WriteFile(target, content, 0o600)
 	})
-}
-
-// ExtraVars returns variables of kubespray that only remove waiting and work that is done twice, except
-// those that the user has set:
-//
-//   - retry_stagger: the longest pause, in seconds, before a download that failed is tried again. kubespray
-//     has 5.
-//   - download_container: false leaves the pulling of images to kubeadm and the kubelet. kubespray pulls
-//     them first, one after the other.
-func ExtraVars(on []string, set map[string]json.RawMessage) map[string]any {
-	vars := map[string]any{}
-	if !slices.Contains(on, Variables) {
-		return vars
-	}
-	for name, value := range map[string]any{"retry_stagger": 1, "download_container": false} {
-		if _, own := set[name]; !own {
-			vars[name] = value
-		}
-	}
-	return vars
 }

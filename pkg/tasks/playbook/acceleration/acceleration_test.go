@@ -1,7 +1,6 @@
 package acceleration
 
 import (
-	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +14,7 @@ import (
 func TestOn(t *testing.T) {
 	for name, test := range map[string]struct{ off, want []string }{
 		"all are on":      {nil, Names},
-		"one is off":      {[]string{InProcess}, []string{TemplateCache, LazyVariables, Variables}},
+		"one is off":      {[]string{InProcess}, []string{TemplateCache, LazyVariables, ModuleCache, Variables}},
 		"all are off":     {[]string{InProcess, All}, nil},
 		"an unknown name": {[]string{"Magic"}, Names},
 	} {
@@ -23,7 +22,7 @@ func TestOn(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if !slices.Equal(Names, []string{TemplateCache, InProcess, LazyVariables, Variables}) {
+	if !slices.Equal(Names, []string{TemplateCache, InProcess, LazyVariables, ModuleCache, Variables}) {
 		t.Error("On has changed Names")
 	}
 }
@@ -38,7 +37,7 @@ func TestInstall(t *testing.T) {
 		"none":           {nil, "/image", nil},
 		"only variables": {[]string{Variables}, "/image", nil},
 		"all": {Names, "/image", []string{"ANSIBLE_STRATEGY_PLUGINS=FOLDER/plugins:/image",
-			`BPA_ACCELERATION={"templates":"FOLDER/templates","inProcess":true,"lazyVariables":["downloads"]}`}},
+			`BPA_ACCELERATION={"templates":"FOLDER/templates","inProcess":true,"lazyVariables":["downloads"],"modules":true}`}},
 		"one": {[]string{InProcess}, "", []string{"ANSIBLE_STRATEGY_PLUGINS=FOLDER/plugins", `BPA_ACCELERATION={"inProcess":true}`}},
 	} {
 		env, err := Install(folder, test.on, test.strategies)
@@ -95,23 +94,5 @@ func TestInstallReportsItsError(t *testing.T) {
 	}
 	if _, err := Install(file, Names, ""); err == nil || !strings.Contains(err.Error(), "strategy plugin") {
 		t.Errorf("error %v", err)
-	}
-}
-
-func TestExtraVars(t *testing.T) {
-	own := map[string]json.RawMessage{"retry_stagger": json.RawMessage("7")}
-	for name, test := range map[string]struct {
-		on   []string
-		set  map[string]json.RawMessage
-		want map[string]any
-	}{
-		"on":                     {Names, nil, map[string]any{"retry_stagger": 1, "download_container": false}},
-		"the user has set one":   {Names, own, map[string]any{"download_container": false}},
-		"off":                    {[]string{InProcess}, nil, map[string]any{}},
-		"off, with an own value": {nil, own, map[string]any{}},
-	} {
-		if diff := cmp.Diff(test.want, ExtraVars(test.on, test.set)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
 	}
 }

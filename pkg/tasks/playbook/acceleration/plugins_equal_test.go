@@ -17,6 +17,7 @@ const (
 	inProcess = `"inProcess":true`
 	lazy      = `"lazyVariables":["downloads"]`
 	facts     = `"facts":true`
+	modules   = `"modules":true`
 )
 
 // TestPluginsReportTheSame plays a playbook of many cases with each acceleration alone and with all of
@@ -31,13 +32,15 @@ func TestPluginsReportTheSame(t *testing.T) {
 		}
 	}
 	_, templates := private(t, "")
-	_, all := private(t, ","+inProcess+","+lazy+","+facts)
+	_, all := private(t, ","+inProcess+","+lazy+","+facts+","+modules)
 	for _, test := range []struct{ name, settings string }{
 		{"templates", templates},
 		{"templates, with a full cache", templates},
 		{"in process", "{" + inProcess + "}"},
 		{"lazy variables", "{" + lazy + "}"},
 		{"facts", "{" + facts + "}"},
+		{"modules", "{" + modules + "}"},
+		{"modules, unpacked before", "{" + modules + "}"},
 		{"all", all},
 	} {
 		t.Run(test.name, func(t *testing.T) {

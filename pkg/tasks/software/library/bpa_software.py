@@ -29,7 +29,7 @@ LOCKED = re.compile(r"^(?:E:|dpkg: error:|error:).*(?:Could not get lock|is lock
                     r"Unable to (?:lock|acquire)|transaction lock)", re.M)
 RESERVED = ("installed.json", "install.log", "uninstall.log")
 TAIL = 4096  # bytes of output that are returned
-UNFETCHED = re.compile(r"^E: (?:Failed to fetch|Unable to fetch)", re.M)
+UNFETCHED = re.compile(r"^(?:E: (?:Failed to fetch|Unable to fetch)|Error: (?:Failed to download metadata|Error downloading packages))", re.M)
 DPKG_OPTIONS = ["-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold"]
 
 
@@ -53,7 +53,7 @@ def environment(extra=None):
 
 def passing(out):
     """Report whether a package manager failed for a cause that can end by itself. Status 404 does not."""
-    return bool(LOCKED.search(out)) or bool(UNFETCHED.search(out)) and "404 " not in out
+    return bool(LOCKED.search(out)) or bool(UNFETCHED.search(out)) and not re.search(r"404 |code: 404\b", out)
 
 
 def tail(text):
@@ -136,7 +136,7 @@ class Node:
         status, out = run(["rpm", "-q", "--qf", "%{EPOCH}:%{VERSION}-%{RELEASE}\n", "--", name], 60)
         if status != 0:
             return "", False
-        return out.splitlines()[-1].replace("(none):", ""), False
+        return re.sub(r"^(\(none\)|0):", "", out.splitlines()[-1]), False
 
     def native_version(self, name):
         if self.manager == "apt":
@@ -217,7 +217,7 @@ class Node:
                 seen["candidate"], seen["versions"] = self.sources(name)
             seen["order"] = {}
             for have in {version, mark["version"] if mark else ""} - {""}:
-                for want in {w.get("version", ""), seen.get("candidate", "")} - {""}:
+                for want in {w.get("version", ""), seen.get("candidate", "")} .union(w.get("versions") or []) - {""}:
                     seen["order"].setdefault(have, {})[want] = self.compare(have, want)
             packages[name] = seen
         return packages
@@ -284,7 +284,13 @@ class Node:
         self.remove_tar(name)
 
     def install_dnf(self, action, name, version, file):
-        target = self.download(file, name) if file else name + ("-" + version if version else "")
+        target = name + ("-" + version if version else "")
+        if file:
+            target = self.download(file, name)
+            status, out = run(["rpm", "-q", "-p", "--qf", "%{NAME}|%{EPOCH}:%{VERSION}-%{RELEASE}\n", "--", target], 120)
+            found = out.splitlines()[-1] if status == 0 and out.strip() else ""  # before it: warnings about its key
+            if re.sub(r"\|(\(none\)|0):", "|", found) != name + "|" + version:
+                raise Problem("the file is not the package %s %s: %s" % (name, version, tail(out)))
         verb = "downgrade" if action.get("downgrade") else "install"
         if action.get("replacesTar"):
             self.replace_tar(name, ["dnf", "-y", "--downloadonly", verb, "--", target])

@@ -8,7 +8,7 @@ switches its part off:
     inProcess      true: see inprocess.py
     lazyVariables  names of variables, see lazy.py
     facts          true: see facts.py
-    interpreter    folder of this run for sockets, see interpreter.py
+    modules        true: see modules.py
 
 They use functions of Ansible that are not public, so they are off for versions that they were not
 tested with. A part that cannot start says so on stderr and is off, because the playbook runs without it.
@@ -25,6 +25,9 @@ import jinja2
 
 TESTED = {"ansible-core": "2.18.", "jinja2": "3.1."}
 
+# The modules of the settings, in the order in which they start.
+PARTS = (("templates", "templates"), ("lazyVariables", "lazy"), ("inProcess", "inprocess"), ("facts", "facts"), ("modules", "modules"))
+
 
 def activate(strategy):
     """Start the parts that the settings name. Return the class of the strategy that uses them."""
@@ -37,7 +40,7 @@ def activate(strategy):
     for name, version in (("ansible-core", ansible.release.__version__), ("jinja2", jinja2.__version__)):
         if not version.startswith(TESTED[name]):
             return off(strategy, "for %s %s" % (name, version), "")
-    for setting, part in (("templates", "templates"), ("lazyVariables", "lazy"), ("inProcess", "inprocess"), ("facts", "facts"), ("interpreter", "interpreter")):
+    for setting, part in PARTS:
         if not settings.get(setting):
             continue
         try:

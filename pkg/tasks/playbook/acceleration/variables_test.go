@@ -1,0 +1,55 @@
+package acceleration
+
+import (
+	"encoding/json"
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+func TestExtraVars(t *testing.T) {
+	vars := func(names ...string) map[string]json.RawMessage {
+		set := map[string]json.RawMessage{}
+		for _, name := range names {
+			set[name] = json.RawMessage("4")
+		}
+		return set
+	}
+	all := map[string]any{
+		"retry_stagger": 1, "download_retries": 20, "etcd_retries": 7, "pkg_install_retries": 7,
+		"download_container": false, "skip_kubeadm_images": true,
+	}
+	but := func(names ...string) map[string]any {
+		rest := maps.Clone(all)
+		for _, name := range names {
+			delete(rest, name)
+		}
+		return rest
+	}
+	const install = contract.PlaybookInstall
+	for name, test := range map[string]struct {
+		on       []string
+		playbook string
+		request  contract.Request
+		want     map[string]any
+	}{
+		"on":                        {Names, install, contract.Request{}, all},
+		"off":                       {[]string{InProcess}, install, contract.Request{}, map[string]any{}},
+		"a reset":                   {Names, contract.PlaybookReset, contract.Request{}, map[string]any{}},
+		"a removal":                 {Names, contract.PlaybookRemove, contract.Request{}, map[string]any{}},
+		"more nodes":                {Names, contract.PlaybookScale, contract.Request{}, all},
+		"an upgrade":                {Names, contract.PlaybookUpgrade, contract.Request{}, but("download_container", "skip_kubeadm_images")},
+		"a number of attempts":      {Names, install, contract.Request{Vars: vars("etcd_retries")}, but("etcd_retries")},
+		"the user's pause":          {Names, install, contract.Request{Vars: vars("retry_stagger")}, but("retry_stagger", "download_retries", "etcd_retries", "pkg_install_retries")},
+		"the user's way of images":  {Names, install, contract.Request{Vars: vars("download_run_once")}, but("download_container", "skip_kubeadm_images")},
+		"the pause of a plugin":     {Names, install, contract.Request{PluginVars: vars("retry_stagger")}, but("retry_stagger", "download_retries", "etcd_retries", "pkg_install_retries")},
+		"images pulled by the user": {Names, install, contract.Request{Vars: vars("download_container")}, but("download_container", "skip_kubeadm_images")},
+	} {
+		if diff := cmp.Diff(test.want, ExtraVars(test.on, test.playbook, test.request)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
