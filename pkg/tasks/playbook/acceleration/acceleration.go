@@ -20,6 +20,8 @@ const (
 	InProcess = "InProcess"
 	// LazyVariables templates only the used entries of kubespray's variable downloads.
 	LazyVariables = "LazyVariables"
+	// PreparedFacts copies the facts of a host once for each change of them, and not for each task.
+	PreparedFacts = "PreparedFacts"
 	// ModuleCache keeps Ansible's modules unpacked and compiled on the nodes.
 	ModuleCache = "ModuleCache"
 	// Variables sets variables of kubespray that only remove waiting: see ExtraVars.
@@ -27,7 +29,7 @@ const (
 )
 
 // Names are the names of all accelerations.
-var Names = []string{TemplateCache, InProcess, LazyVariables, ModuleCache, Variables}
+var Names = []string{TemplateCache, InProcess, LazyVariables, PreparedFacts, ModuleCache, Variables}
 
 //go:embed plugins/README.md plugins/*.py plugins/bpa_acceleration/*.py
 var plugins embed.FS
@@ -37,6 +39,7 @@ type settings struct {
 	Templates     string   `json:"templates,omitempty"`
 	InProcess     bool     `json:"inProcess,omitempty"`
 	LazyVariables []string `json:"lazyVariables,omitempty"`
+	Facts         bool     `json:"facts,omitempty"`
 	Modules       bool     `json:"modules,omitempty"`
 }
 
@@ -56,7 +59,7 @@ func Install(folder string, on []string, strategies string) ([]string, error) {
 	if slices.Contains(on, TemplateCache) {
 		s.Templates = filepath.Join(folder, "templates")
 	}
-	s.InProcess, s.Modules = slices.Contains(on, InProcess), slices.Contains(on, ModuleCache)
+	s.InProcess, s.Facts, s.Modules = slices.Contains(on, InProcess), slices.Contains(on, PreparedFacts), slices.Contains(on, ModuleCache)
 	if slices.Contains(on, LazyVariables) {
 		s.LazyVariables = []string{"downloads"}
 	}
