@@ -67,14 +67,12 @@ func baseline(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) hand {
 	}
 }
 
-// accelerated returns the installation with the playbook, variables and forks of the run and with some
-// accelerations, but without BPA. name is a part of the name of its pod.
+// accelerated returns the baseline with the number of forks of the run and with some accelerations, but
+// without BPA. name is a part of the name of its pod.
 func accelerated(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, name string, on ...string) hand {
 	t.Helper()
 	h := baseline(t, s, p)
 	h.name = "by-hand-" + name
-	h.vars = map[string]any{}
-	decode(t, configMap(t, s, contract.InventoryName(p.Name)).Data[contract.KeyGroupVars], &h.vars)
 	var request contract.Request
 	decode(t, configMap(t, s, contract.RequestName(p.Name)).Data[contract.KeyRequest], &request)
 	maps.Copy(h.vars, acceleration.ExtraVars(on, contract.PlaybookInstall, request))
