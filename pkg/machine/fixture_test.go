@@ -120,6 +120,7 @@ func (m *machine) install() {
 	for path, text := range map[string]string{
 		"etc/bpa/depot-ca.crt": "ca", "usr/local/share/ca-certificates/bpa-depot-1-1.crt": "ca", "usr/local/share/ca-certificates/etcd-ca.crt": "ca",
 		"etc/apt/sources.list.d/bpa-depot.sources": "Types: deb\nURIs: https://10.0.0.1:5443/files/apt/debian-12/\n", "etc/apt/apt.conf.d/90bpa-depot": "x",
+		"run/bpa-ansible-2.18.19/all/ansible/__init__.py":              "",
 		"var/lib/apt/lists/10.0.0.1:5443_files_apt_debian-12_Packages": "x",
 		"etc/kubernetes/manifests/kube-apiserver.yaml":                 "x", "etc/containerd/config.toml": "x", "usr/local/bin/kubelet": "x", "usr/local/bin/containerd": "x",
 		"etc/systemd/system/kubelet.service.d/10-bpa-manager-state.conf": "x",
