@@ -172,9 +172,9 @@ func TestAccelerationIsNoPartOfTheInventory(t *testing.T) {
 	in.extra = map[string]any{"etcd_retries": 3}
 	for _, test := range []struct {
 		off        []string
-		pause      any
+		pulls      any
 		strategies bool
-	}{{nil, 1., true}, {[]string{acceleration.All}, nil, false}} {
+	}{{nil, false, true}, {[]string{acceleration.All}, nil, false}} {
 		in.Request.SwitchedOff = test.off
 		f, err := prepare(in, nil)
 		if err != nil {
@@ -182,7 +182,7 @@ func TestAccelerationIsNoPartOfTheInventory(t *testing.T) {
 		}
 		raw, err := os.ReadFile(f.ExtraVars)
 		var extra map[string]any
-		if err != nil || json.Unmarshal(raw, &extra) != nil || extra["retry_stagger"] != test.pause || extra["etcd_retries"] != 3. {
+		if err != nil || json.Unmarshal(raw, &extra) != nil || extra["download_container"] != test.pulls || extra["etcd_retries"] != 3. {
 			t.Errorf("without %v, extra variables %s, %v", test.off, raw, err)
 		}
 		env := strings.Join(f.Env(in.PlaybooksDir), "\n")

@@ -24,7 +24,7 @@ const (
 	PreparedFacts = "PreparedFacts"
 	// ModuleCache keeps Ansible's modules unpacked and compiled on the nodes.
 	ModuleCache = "ModuleCache"
-	// Variables sets variables of kubespray that only remove waiting: see ExtraVars.
+	// Variables sets variables of kubespray that let nodes pull images while the playbook goes on: see ExtraVars.
 	Variables = "Variables"
 )
 

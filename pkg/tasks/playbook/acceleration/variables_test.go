@@ -19,8 +19,7 @@ func TestExtraVars(t *testing.T) {
 		return set
 	}
 	all := map[string]any{
-		"retry_stagger": 1, "download_retries": 20, "etcd_retries": 7, "pkg_install_retries": 7,
-		"download_container": false, "skip_kubeadm_images": true,
+		"download_container": false, "skip_kubeadm_images": true, "kubeadm_init_timeout": "900s",
 	}
 	but := func(names ...string) map[string]any {
 		rest := maps.Clone(all)
@@ -41,12 +40,11 @@ func TestExtraVars(t *testing.T) {
 		"a reset":                   {Names, contract.PlaybookReset, contract.Request{}, map[string]any{}},
 		"a removal":                 {Names, contract.PlaybookRemove, contract.Request{}, map[string]any{}},
 		"more nodes":                {Names, contract.PlaybookScale, contract.Request{}, all},
-		"an upgrade":                {Names, contract.PlaybookUpgrade, contract.Request{}, but("download_container", "skip_kubeadm_images")},
-		"a number of attempts":      {Names, install, contract.Request{Vars: vars("etcd_retries")}, but("etcd_retries")},
-		"the user's pause":          {Names, install, contract.Request{Vars: vars("retry_stagger")}, but("retry_stagger", "download_retries", "etcd_retries", "pkg_install_retries")},
-		"the user's way of images":  {Names, install, contract.Request{Vars: vars("download_run_once")}, but("download_container", "skip_kubeadm_images")},
-		"the pause of a plugin":     {Names, install, contract.Request{PluginVars: vars("retry_stagger")}, but("retry_stagger", "download_retries", "etcd_retries", "pkg_install_retries")},
-		"images pulled by the user": {Names, install, contract.Request{Vars: vars("download_container")}, but("download_container", "skip_kubeadm_images")},
+		"an upgrade":                {Names, contract.PlaybookUpgrade, contract.Request{}, map[string]any{}},
+		"a time limit of the user":  {Names, install, contract.Request{Vars: vars("kubeadm_init_timeout")}, but("kubeadm_init_timeout")},
+		"the user's way of images":  {Names, install, contract.Request{Vars: vars("download_run_once")}, map[string]any{}},
+		"the images of a plugin":    {Names, install, contract.Request{PluginVars: vars("download_container")}, map[string]any{}},
+		"images pulled by the user": {Names, install, contract.Request{Vars: vars("download_container")}, map[string]any{}},
 	} {
 		if diff := cmp.Diff(test.want, ExtraVars(test.on, test.playbook, test.request)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -30,9 +30,16 @@ KEEP = '''
             return None
         link = os.path.join(root, hashlib.sha256(ZIPDATA.encode('ascii')).hexdigest())
         try:
-            return os.path.join(root, os.readlink(link))
+            folder = os.path.join(root, os.readlink(link))
+            if os.path.isfile(os.path.join(folder, 'ansible/module_utils/basic.py')):
+                return folder
+            os.unlink(link)  # somebody has removed the folder
         except OSError:
-            return unpack(root, link)
+            pass
+        free = os.statvfs(root)
+        if free.f_bavail * free.f_frsize < 32 << 20:
+            return None  # the space belongs to the node
+        return unpack(root, link)
 
     def unpack(root, link):
         import base64
@@ -62,9 +69,13 @@ KEEP = '''
                     if not os.path.isdir(os.path.dirname(path)):
                         raise
             number, new = tempfile.mkstemp(dir=root)
-            with os.fdopen(number, 'wb') as f:
-                f.write(archive.read(name))
-            os.rename(new, path)
+            try:
+                with os.fdopen(number, 'wb') as f:
+                    f.write(archive.read(name))
+                os.rename(new, path)
+            except Exception:
+                os.unlink(new)
+                raise
         new = tempfile.mktemp(dir=root)
         os.symlink(os.path.basename(target), new)
         os.rename(new, link)
