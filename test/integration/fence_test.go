@@ -29,6 +29,7 @@ const (
 // is on again after its quarantine. Each step waits for the cache to report a change. A host whose BMC
 // does not answer has Metal3's error.
 func TestLostHostIsPoweredOff(t *testing.T) {
+	metal3Program := buildMetal3(t)
 	ctx, stop := context.WithTimeout(t.Context(), fenceWait)
 	defer stop()
 	c, err := accountClient(shared.kubeconfig, "")
@@ -37,7 +38,7 @@ func TestLostHostIsPoweredOff(t *testing.T) {
 	}
 	must(t, "", "create", "namespace", fenceNamespace)
 	must(t, "", "apply", "--server-side", "-n", "bpa-system", "-f", "../../config/200-controller.yaml")
-	startMetal3(t, ctx, fenceNamespace, nil, "-demo-mode")
+	startMetal3(t, ctx, metal3Program, fenceNamespace, nil, "-demo-mode")
 	controller, changed := fencingController(t, ctx)
 	enroll(t, ctx, c, fenceNamespace, 1, "host-1", "02:00:00:00:07:01", "redfish://10.9.7.1/1")
 	enroll(t, ctx, c, fenceNamespace, 2, unregistered, "02:00:00:00:07:02", "redfish://10.9.7.2/1")

@@ -23,6 +23,7 @@ const replaceNamespace = "ironic-replace" // namespace of this file's hosts
 // the task replaces it alone. Each good host boots only once for an installation, and its disk has
 // the image. The real select-hosts, Metal3, Ironic and ironic-python-agent do this.
 func TestIronicReplacesOneHost(t *testing.T) {
+	metal3Program := buildMetal3(t)
 	ctx, stop := context.WithTimeout(t.Context(), ironicLimit)
 	defer stop()
 	c, err := accountClient(shared.kubeconfig, "")
@@ -37,7 +38,7 @@ func TestIronicReplacesOneHost(t *testing.T) {
 	site.depot.put(t, "/v1/baremetalcluster/"+uploads+"os_images/disk.raw/content", raw)
 	must(t, "", "create", "namespace", replaceNamespace)
 	must(t, "", "create", "secret", "generic", "user", "-n", replaceNamespace, "--from-literal=userData="+userData)
-	startMetal3(t, ctx, replaceNamespace, site.metal3Environment(t))
+	startMetal3(t, ctx, metal3Program, replaceNamespace, site.metal3Environment(t))
 	for _, name := range names {
 		m := site.rack.machines[name]
 		enroll(t, ctx, c, replaceNamespace, m.n, name, m.mac, site.rack.bmcAddress(m))

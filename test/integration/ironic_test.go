@@ -46,6 +46,7 @@ type imageCase struct {
 // Ironic and ironic-python-agent do this. It also checks the failures that a user sees if an image
 // cannot be written.
 func TestIronicWritesUploadedImages(t *testing.T) {
+	metal3Program := buildMetal3(t)
 	ctx, stop := context.WithTimeout(t.Context(), ironicLimit)
 	defer stop()
 	c, err := accountClient(shared.kubeconfig, "")
@@ -60,7 +61,7 @@ func TestIronicWritesUploadedImages(t *testing.T) {
 	site.other.put(t, "/v1/baremetalcluster/"+uploads+"os_images/disk.raw/content", raw)
 	must(t, "", "create", "namespace", ironicNamespace)
 	must(t, "", "create", "secret", "generic", "user", "-n", ironicNamespace, "--from-literal=userData="+userData)
-	startMetal3(t, ctx, ironicNamespace, site.metal3Environment(t))
+	startMetal3(t, ctx, metal3Program, ironicNamespace, site.metal3Environment(t))
 	for _, host := range hosts {
 		m := site.rack.machines[host]
 		enroll(t, ctx, c, ironicNamespace, m.n, host, m.mac, site.rack.bmcAddress(m))
