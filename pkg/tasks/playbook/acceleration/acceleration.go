@@ -24,12 +24,14 @@ const (
 	PreparedFacts = "PreparedFacts"
 	// ModuleCache keeps Ansible's modules unpacked and compiled on the nodes.
 	ModuleCache = "ModuleCache"
+	// Interpreter keeps a Python process on each node, which starts Ansible's modules.
+	Interpreter = "Interpreter"
 	// Variables sets variables of kubespray that let nodes pull images while the playbook goes on: see ExtraVars.
 	Variables = "Variables"
 )
 
 // Names are the names of all accelerations.
-var Names = []string{TemplateCache, InProcess, LazyVariables, PreparedFacts, ModuleCache, Variables}
+var Names = []string{TemplateCache, InProcess, LazyVariables, PreparedFacts, ModuleCache, Interpreter, Variables}
 
 //go:embed plugins/README.md plugins/*.py plugins/bpa_acceleration/*.py
 var plugins embed.FS
@@ -41,6 +43,7 @@ type settings struct {
 	LazyVariables []string `json:"lazyVariables,omitempty"`
 	Facts         bool     `json:"facts,omitempty"`
 	Modules       bool     `json:"modules,omitempty"`
+	Interpreter   string   `json:"interpreter,omitempty"`
 }
 
 // On returns the accelerations that are not switched off.
@@ -62,6 +65,9 @@ func Install(folder string, on []string, strategies string) ([]string, error) {
 	s.InProcess, s.Facts, s.Modules = slices.Contains(on, InProcess), slices.Contains(on, PreparedFacts), slices.Contains(on, ModuleCache)
 	if slices.Contains(on, LazyVariables) {
 		s.LazyVariables = []string{"downloads"}
+	}
+	if slices.Contains(on, Interpreter) {
+		s.Interpreter = filepath.Join(folder, "nodes")
 	}
 	text, err := json.Marshal(s)
 	if err != nil || string(text) == "{}" {

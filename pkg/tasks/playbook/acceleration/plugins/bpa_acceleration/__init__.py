@@ -9,6 +9,7 @@ switches its part off:
     lazyVariables  names of variables, see lazy.py
     facts          true: see facts.py
     modules        true: see modules.py
+    interpreter    folder of this run for a socket, see interpreter.py
 
 They use functions of Ansible that are not public, so they are off for versions that they were not
 tested with. A part that cannot start says so on stderr and is off, because the playbook runs without it.
@@ -26,7 +27,8 @@ import jinja2
 TESTED = {"ansible-core": "2.18.", "jinja2": "3.1."}
 
 # The modules of the settings, in the order in which they start.
-PARTS = (("templates", "templates"), ("lazyVariables", "lazy"), ("inProcess", "inprocess"), ("facts", "facts"), ("modules", "modules"))
+PARTS = (("templates", "templates"), ("lazyVariables", "lazy"), ("inProcess", "inprocess"), ("facts", "facts"), ("modules", "modules"),
+         ("interpreter", "interpreter"))
 
 
 def activate(strategy):

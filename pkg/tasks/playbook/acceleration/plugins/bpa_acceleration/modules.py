@@ -12,6 +12,8 @@ from __future__ import annotations
 import ansible.release
 from ansible.executor import module_common
 
+FOLDER = "/run/bpa-ansible-" + ansible.release.__version__
+
 # KEEP replaces the line that imports base64 in Ansible's wrapper of modules. It runs on the node, with any Python
 # that Ansible supports there. Percent signs are doubled, because Ansible formats the wrapper.
 KEEP = '''
@@ -20,7 +22,7 @@ KEEP = '''
     def kept():
         import hashlib
         import stat
-        root = '/run/bpa-ansible-VERSION'
+        root = 'FOLDER'
         try:
             os.mkdir(root, 0o700)
         except OSError:
@@ -107,5 +109,5 @@ def start(_, strategy):
     if template.count(IMPORT) != 1 or template.count(DATA) != 1:
         raise ValueError("the wrapper of modules is not the known one")
     template = template.replace(DATA, "")
-    module_common.ACTIVE_ANSIBALLZ_TEMPLATE = template.replace(IMPORT, KEEP.replace("VERSION", ansible.release.__version__))
+    module_common.ACTIVE_ANSIBALLZ_TEMPLATE = template.replace(IMPORT, KEEP.replace("FOLDER", FOLDER))
     return strategy

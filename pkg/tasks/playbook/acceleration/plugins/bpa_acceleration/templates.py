@@ -79,7 +79,7 @@ def _remove(path):
         pass
 
 
-def _private(folder):
+def private(folder):
     """Make the folder, or raise an error if another user can write to it: its files are executed."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
     is_ = os.lstat(folder)
@@ -88,7 +88,7 @@ def _private(folder):
 
 
 def start(folder, strategy):
-    _private(folder)
+    private(folder)
     cache = Cache(folder, Environment.compile)
 
     def compile(self, source, name=None, filename=None, raw=False, defer_init=False):

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Python process on a node that starts modules, see interpreter.py.
+
+broker.py sends this file as text to Python on the node, any version from 3.6 on, so it needs nothing but
+the standard library. It listens nowhere and writes no file. It reads requests from its standard input and
+ends with it, which is when ssh ends for any reason, or after a few minutes without a request.
+
+A request is the program that Ansible would send to Python, and runs in a fork, as this program's text would
+run in a new process: with the same variables of the environment, limits, folder and rights, because sudo has
+started this process as it would start the other one.
+"""
+import atexit
+import builtins
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import stat
+import sys
+import threading
+import types
+
+HELLO = b"bpa-node 1\n"  # the first line that is written; shells can print others before it
+ARCHIVE = b"_bpa_archive"  # name of the archive in the text of a module
+IDLE = 300  # seconds
+MOST_ARCHIVES = 64  # each has about 250 KiB
+
+# Files that a new process would read and that this one has read. If one of them changes, broker.py starts another process.
+READ = (os.path.realpath(sys.executable), os.path.dirname(os.__file__), "/etc/environment", "/etc/ld.so.cache", "/etc/localtime",
+        "/etc/security/limits.conf", "/etc/security/limits.d", "/etc/sudoers", "/etc/sudoers.d", "/etc/group")
+
+
+def send(write, header, *parts):
+    """Write a message: a line of JSON, and the parts, whose sizes are in it."""
+    write(b"".join((json.dumps(dict(header, sizes=[len(part) for part in parts])).encode(), b"\n") + parts))
+
+
+def receive(reader):
+    """Return the header and the parts of the next message. Raise ConnectionError if there is none."""
+    line = reader.readline()
+    if not line.endswith(b"\n"):
+        raise ConnectionError("no more messages")
+    header = json.loads(line.decode())
+    parts = []
+    for size in header.pop("sizes"):
+        part = reader.read(size)
+        if len(part) != size:
+            raise ConnectionError("a part of a message is missing")
+        parts.append(part)
+    return header, parts
+
+
+class Modules:
+    """What is shared by the modules: the part of Ansible that all of them import, from the folder of modules.py."""
+
+    def __init__(self):
+        self.folder = None  # with the imported modules
+
+    def preload(self, cache, archive):
+        folder = self._folder(cache, archive)
+        if self.folder or not folder or os.path.basename(folder) != "all":
+            return
+        sys.path.insert(0, folder)
+        try:
+            importlib.import_module("ansible.module_utils.basic")
+            for name in ("base64", "hashlib", "io", "runpy", "shutil", "tempfile", "zipfile"):
+                importlib.import_module(name)
+            self.folder = folder
+        except Exception:  # then each module imports it
+            forget()
+        sys.path.remove(folder)
+        if hasattr(gc, "freeze"):
+            gc.freeze()
+
+    def use(self, cache, archive):
+        if self.folder != self._folder(cache, archive):
+            forget()
+
+    @staticmethod
+    def _folder(cache, archive):
+        """Return the folder with the files of the archive, or None. Only root has such a folder."""
+        try:
+            is_ = os.lstat(cache)
+            if os.geteuid() or is_.st_uid or is_.st_mode & 0o077 or not stat.S_ISDIR(is_.st_mode):
+                return None
+            return os.path.join(cache, os.readlink(os.path.join(cache, archive)))
+        except OSError:
+            return None
+
+
+def forget():
+    for name in [name for name in sys.modules if name.split(".")[0] == "ansible"]:
+        del sys.modules[name]
+
+
+def _run_module(modules, header, text, archive):
+    """Run a module as Python runs the text of its standard input. Return the exit status."""
+    modules.use(header["cache"], header["archive"])
+    main = types.ModuleType("__main__")
+    main.__dict__.update({"__builtins__": builtins, ARCHIVE.decode(): archive})
+    sys.modules["__main__"], sys.argv = main, [""]
+    importlib.invalidate_caches()
+    if "random" in sys.modules:
+        sys.modules["random"].seed()
+    try:
+        exec(compile(text, "<stdin>", "exec"), main.__dict__)
+        return 0
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return (end.code or 0) & 0xFF
+        sys.stderr.write("%s\n" % (end.code,))
+    except BaseException:
+        kind, error, trace = sys.exc_info()
+        sys.excepthook(kind, error, trace.tb_next)
+    return 1
+
+
+def _child(work, ends):
+    """Do the work in a fork, and end it as Python ends."""
+    status = 1
+    try:
+        os.setsid()
+        for number, end in enumerate(ends, 1):
+            os.dup2(end, number)
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        status = work()
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        sys.stderr.flush()
+    finally:
+        os._exit(status)
+
+
+def _read_all(numbers):
+    """Return everything that can be read until the last writer has closed each of the pipes, as ssh does."""
+    read = {number: [] for number in numbers}
+    left = list(numbers)
+    while left:
+        for number in select.select(left, [], [])[0]:
+            content = os.read(number, 1 << 20)
+            read[number].append(content)
+            if not content:
+                os.close(number)
+                left.remove(number)
+    return [b"".join(read[number]) for number in numbers]
+
+
+def _fork(work, own):
+    """Do the work in a fork, and return its exit status, as a shell reports it, its stdout and its stderr."""
+    pipes = [os.pipe(), os.pipe()]
+    pid = os.fork()
+    if pid == 0:
+        for number in own + [pipe[0] for pipe in pipes]:
+            os.close(number)
+        _child(work, [pipe[1] for pipe in pipes])
+    for _, end in pipes:
+        os.close(end)
+    out, error = _read_all([pipe[0] for pipe in pipes])
+    _, status = os.waitpid(pid, 0)
+    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status), out, error
+
+
+def _shell(text):
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and programs that it starts would too
+    os.execv("/bin/sh", ["/bin/sh", "-c", os.fsdecode(text)])
+
+
+def _put(path, mode, content):
+    """Write a file as sftp does, and return what a fork returns."""
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+            file.write(content)
+        return 0, b"", b""
+    except OSError as error:
+        return 1, b"", str(error).encode()
+
+
+def _state():
+    states = []
+    for path in READ:
+        try:
+            is_ = os.stat(path)
+            states.append((is_.st_ino, is_.st_size, is_.st_mtime))
+        except OSError:
+            states.append(None)
+    return states
+
+
+def serve():
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", 0)
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(null, number)
+    own = [requests.fileno(), answers.fileno(), null]
+    started, archives, modules = _state(), {}, Modules()
+
+    def answer(header, *parts):
+        def write(content):
+            view = memoryview(content)
+            while view:
+                view = view[answers.write(view):]
+
+        send(write, header, *parts)
+
+    answers.write(HELLO)
+    while select.select([requests], [], [], IDLE)[0]:
+        try:
+            header, (text, archive) = receive(requests)
+        except ConnectionError:
+            return
+        if _state() != started:
+            return answer({"again": True})
+        if "put" in header:
+            result = _put(header["put"], header["mode"], text)
+        elif "archive" not in header:
+            result = _fork(lambda: _shell(text), own)
+        else:
+            digest = header["archive"]
+            if archive:
+                if len(archives) == MOST_ARCHIVES:
+                    archives.clear()
+                archives[digest] = archive.decode()
+            if digest not in archives:
+                answer({"needs": "archive"})
+                continue
+            result = _fork(lambda: _run_module(modules, header, text, archives[digest]), own)
+        answer({"status": result[0]}, *result[1:])
+        if "archive" in header:
+            modules.preload(header["cache"], digest)
