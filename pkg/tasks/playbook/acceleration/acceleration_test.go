@@ -37,7 +37,7 @@ func TestInstall(t *testing.T) {
 		"none":           {nil, "/image", nil},
 		"only variables": {[]string{Variables}, "/image", nil},
 		"all": {Names, "/image", []string{"ANSIBLE_STRATEGY_PLUGINS=FOLDER/plugins:/image",
-			`BPA_ACCELERATION={"templates":"FOLDER/templates","inProcess":true,"lazyVariables":["downloads"],"facts":true,"modules":true}`}},
+			`BPA_ACCELERATION={"templates":"FOLDER/templates","inProcess":true,"lazyVariables":["downloads"],"facts":true,"modules":true,"interpreter":"FOLDER/nodes"}`}},
 		"one": {[]string{InProcess}, "", []string{"ANSIBLE_STRATEGY_PLUGINS=FOLDER/plugins", `BPA_ACCELERATION={"inProcess":true}`}},
 	} {
 		env, err := Install(folder, test.on, test.strategies)
