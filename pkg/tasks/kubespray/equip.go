@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -14,8 +15,8 @@ import (
 var errNotMarked = errors.New("the owner of its cluster cannot be written")
 
 // equip prepares all nodes for the playbook. On every machine it writes whose cluster the machine
-// gets, installs the depot's certificate, configures the depot as the package source, and lets the
-// kubelet start after a change of its policies. The hosts must be HostUsed in the record already,
+// gets, installs the depot's certificate, configures the depot as the package source, lets the
+// kubelet start after a change of its policies, and lets the machine resolve its node's name. The hosts must be HostUsed in the record already,
 // because equip changes them.
 func equip(ctx context.Context, in Input, key ssh.Key, c contact, ports Ports) error {
 	visits := make([]visit, len(in.Nodes))
@@ -47,11 +48,12 @@ func equipNode(ctx context.Context, in Input, n contract.Node, key ssh.Key, seen
 	if err := keepStarting(ctx, in.Request, conn); err != nil {
 		return nil, err
 	}
-	note, err := packageSource(ctx, in.Request, conn, seen.system)
-	if note != "" {
-		notes = append(notes, note)
+	name, err := resolveOwnName(ctx, in.Request, conn, n)
+	if err != nil {
+		return nil, err
 	}
-	return notes, err
+	source, err := packageSource(ctx, in.Request, conn, seen.system)
+	return slices.DeleteFunc([]string{source, name}, func(note string) bool { return note == "" }), err
 }
 
 // equipPresent prepares the kubelets of nodes of the cluster that the playbook configures again, but on

@@ -51,6 +51,7 @@ type fixture struct {
 	// depot as a package source.
 	system  string
 	sources func(command string, stdout, stderr io.Writer) int
+	names   func(stderr io.Writer) int // answers nameScript; nil: success
 	// disks are the contents of the machines, by the number of their server.
 	disks []*disk
 	// cluster answers "kubectl get nodes" on the i-th server; nil: there is no API server. etcd
@@ -182,6 +183,10 @@ func (w *fixture) shell(command string, stdout, stderr io.Writer) int {
 			return w.sources(command, stdout, stderr)
 		}
 	case strings.HasPrefix(command, "sh -c '") && strings.Contains(command, stateUnit):
+	case strings.HasPrefix(command, "sh -c '") && strings.Contains(command, "hosts=/etc/hosts"):
+		if w.names != nil {
+			return w.names(stderr)
+		}
 	case strings.HasPrefix(command, "sh -c '") && w.trusts != nil:
 		return w.trusts(command, stderr)
 	case command != "true":
