@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The process that owns the connections to the Python processes on the nodes, see interpreter.py.
 
-Its argument is the number of a socket that listens. It ends when its standard input is closed.
+Its arguments are the number of a socket that listens, and the most processes that it may have at once. It ends
+when its standard input is closed.
 """
 from __future__ import annotations
 
 import os
+import resource
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -16,12 +19,24 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from bpa_acceleration import node  # noqa: E402
 
-PATIENCE = 60  # seconds until a process on a node must have started, and until a failed start is repeated
+PATIENCE = 60  # seconds until a process on a node must have started
+AGAIN = 300  # seconds until a failed start is repeated
+IDLE = node.IDLE - 30  # seconds; a process that was not used for longer could end while it gets a request
 
 
 def source():
-    with open(node.__file__.replace(".pyc", ".py"), "rb") as file:
+    """Return the program of the process on a node."""
+    with open(node.__file__, "rb") as file:
         return file.read() + b"\nserve()\n"
+
+
+def readable(*files):
+    """Wait until one of the files can be read, and return those that can."""
+    poll = select.poll()
+    for file in files:
+        poll.register(file, select.POLLIN | select.POLLHUP | select.POLLERR)
+    ready = [number for number, _ in poll.poll()]
+    return [file for file in files if file.fileno() in ready]
 
 
 class Process:
@@ -29,13 +44,15 @@ class Process:
 
     def __init__(self, command):
         self.known = set()  # archives that it has
+        self.used = time.monotonic()
         self.ssh = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         limit = threading.Timer(PATIENCE, self.ssh.kill)
         limit.daemon = True
         limit.start()
         try:
             self._write(source())
-            self.alive = node.HELLO in iter(lambda: self.ssh.stdout.readline(4096), b"")
+            lines = iter(lambda: self.ssh.stdout.readline(4096), b"")  # others are of the login
+            self.alive = any(line.endswith(node.HELLO) for line in lines)
         except OSError:
             self.alive = False
         limit.cancel()
@@ -47,8 +64,10 @@ class Process:
         self.ssh.stdin.flush()
 
     def ready(self):
-        """Say if it can take a module: it writes only answers, so now it has written only if it has ended."""
-        return self.alive and not select.select([self.ssh.stdout], [], [], 0)[0]
+        """Say if it can take a module. It writes only answers, so it has ended if there is something to read."""
+        poll = select.poll()
+        poll.register(self.ssh.stdout)
+        return self.alive and time.monotonic() < self.used + IDLE and not poll.poll(0)
 
     def end(self):
         self.alive = False
@@ -67,13 +86,14 @@ class Process:
             node.send(self._write, header, text, b"" if digest in self.known else archive)
         except OSError:
             return {}, []  # a part of it is missing, so nothing was started
-        if client in select.select([self.ssh.stdout, client], [], [])[0]:
+        if self.ssh.stdout not in readable(self.ssh.stdout, client):
             return {"lost": "the task"}, []  # such as at its time limit
         try:
             answer, parts = node.receive(self.ssh.stdout)
         except (OSError, ValueError):
             return {"lost": "the connection to the node"}, []
         self.known.add(digest)
+        self.used = time.monotonic()
         if answer.get("needs"):
             self.known.remove(digest)
             return self.ask(header, text, archive, client)
@@ -83,61 +103,95 @@ class Process:
 class Place:
     """A node, a user on it and a Python there."""
 
-    def __init__(self):
+    def __init__(self, broker, command):
+        self.broker, self.command = broker, command
         self.busy, self.process, self.failed = threading.Lock(), None, None
 
-    def run(self, command, header, text, archive, client):
+    def run(self, header, text, archive, client):
         """Return the answer of the node. It has no status if the module was not started."""
-        for _ in range(2):
-            if not self._start(command):
-                break
-            answer, parts = self.process.ask(header, text, archive, client)
-            if "status" in answer:
-                return answer, parts
-            self.process.end()
-            if "lost" in answer:
-                return answer, parts
+        try:
+            for _ in range(2):
+                if not self._start():
+                    break
+                answer, parts = self.process.ask(header, text, archive, client)
+                if "status" in answer:
+                    return answer, parts
+                self.end()
+                if "lost" in answer:
+                    return answer, parts
+        except BaseException:
+            self.end()  # it could still answer
+            raise
         return {}, []
 
-    def _start(self, command):
-        if self.process and self.process.ready():
-            return True
+    def end(self):
         if self.process:
             self.process.end()
             self.process = None
-        if self.failed is not None and time.monotonic() < self.failed + PATIENCE:
+
+    def _start(self):
+        if self.process and self.process.ready():
+            return True
+        self.end()
+        if self.failed is not None and time.monotonic() < self.failed + AGAIN or not self.broker.room():
             return False
-        process = Process(command)
-        if process.alive:
-            self.process, self.failed = process, None
-        else:
-            self.failed = time.monotonic()
-        return process.alive
+        try:
+            self.process = Process(self.command)
+        except OSError:  # such as too many open files
+            return False
+        self.failed = None if self.process.alive else time.monotonic()
+        return self.process.alive
 
 
 class Broker:
-    def __init__(self):
-        self.lock, self.places = threading.Lock(), {}
+    def __init__(self, most):
+        self.lock, self.places, self.most = threading.Lock(), {}, most
+
+    def room(self):
+        """Say if there may be one more process. Only those that nobody has used for a while make room: if hosts
+        replaced each other's processes, each module would wait for a start."""
+        with self.lock:
+            places = list(self.places.values())
+        alive = [place for place in places if place.process and place.process.alive]
+        for place in alive:
+            if len(alive) >= self.most and place.busy.acquire(blocking=False):
+                if place.process and time.monotonic() > place.process.used + PATIENCE:
+                    place.end()
+                place.busy.release()
+        return sum(1 for place in alive if place.process) < self.most
 
     def serve(self, client):
         try:
             with client, client.makefile("rb") as reader:
                 header, (text, archive) = node.receive(reader)
-                answer, parts = self._answer(header, text, archive, client)
+                answer, parts = self._reset(header["reset"]) if "reset" in header else self._answer(header, text, archive, client)
                 node.send(client.sendall, answer, *parts)
         except OSError:
             pass  # the task has ended
 
     def _answer(self, header, text, archive, client):
-        command = header.pop("start")
+        command = tuple(header.pop("start"))
         with self.lock:
-            place = self.places.setdefault(tuple(command), Place())
+            if command not in self.places:
+                self.places[command] = Place(self, command)
+            place = self.places[command]
         if not place.busy.acquire(blocking=False):
             return {}, []
         try:
-            return place.run(command, header, text, archive, client)
+            return place.run(header, text, archive, client)
         finally:
             place.busy.release()
+
+    def _reset(self, words):
+        """End the processes of a host. Those that run a module are of another task, and stay."""
+        with self.lock:
+            places = [place for command, place in self.places.items() if command[:-1] == tuple(words)]
+        for place in places:
+            place.failed = None
+            if place.busy.acquire(blocking=False):
+                place.end()
+                place.busy.release()
+        return {}, []
 
     def end(self):
         """Wait until Ansible has ended, and end. The processes on the nodes end with their ssh."""
@@ -150,10 +204,17 @@ class Broker:
 
 
 def main():
-    broker, listener = Broker(), socket.socket(fileno=int(sys.argv[1]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ansible ends this process
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    listener, broker = socket.socket(fileno=int(sys.argv[1])), Broker(int(sys.argv[2]))
     threading.Thread(target=broker.end, daemon=True).start()
     while True:
-        client, _ = listener.accept()
+        try:
+            client, _ = listener.accept()
+        except OSError:  # such as too many open files: some are closed soon
+            time.sleep(0.1)
+            continue
         threading.Thread(target=broker.serve, args=(client,), daemon=True).start()
 
 

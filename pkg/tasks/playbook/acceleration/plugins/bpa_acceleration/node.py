@@ -17,6 +17,7 @@ import json
 import os
 import select
 import signal
+import site
 import stat
 import sys
 import threading
@@ -27,14 +28,17 @@ ARCHIVE = b"_bpa_archive"  # name of the archive in the text of a module
 IDLE = 300  # seconds
 MOST_ARCHIVES = 64  # each has about 250 KiB
 
-# Files that a new process would read and that this one has read. If one of them changes, broker.py starts another process.
-READ = (os.path.realpath(sys.executable), os.path.dirname(os.__file__), "/etc/environment", "/etc/ld.so.cache", "/etc/localtime",
-        "/etc/security/limits.conf", "/etc/security/limits.d", "/etc/sudoers", "/etc/sudoers.d", "/etc/group")
+# What a new login and a new Python would read, and this process has read. If some of it changes, broker.py starts another process.
+FILES = (os.path.realpath(sys.executable), "/etc/ld.so.cache", "/etc/localtime", "/etc/environment", "/etc/default/locale", "/etc/locale.conf",
+         "/etc/login.defs", "/etc/passwd", "/etc/group", "/etc/sudoers", "/etc/security/limits.conf", "/etc/security/pam_env.conf")
+FOLDERS = ("/etc/sudoers.d", "/etc/security/limits.d", "/etc/pam.d")
 
 
 def send(write, header, *parts):
     """Write a message: a line of JSON, and the parts, whose sizes are in it."""
-    write(b"".join((json.dumps(dict(header, sizes=[len(part) for part in parts])).encode(), b"\n") + parts))
+    write(json.dumps(dict(header, sizes=[len(part) for part in parts])).encode() + b"\n")
+    for part in parts:
+        write(part)
 
 
 def receive(reader):
@@ -98,6 +102,7 @@ def forget():
 def _run_module(modules, header, text, archive):
     """Run a module as Python runs the text of its standard input. Return the exit status."""
     modules.use(header["cache"], header["archive"])
+    os.environ.update(header["variables"])
     main = types.ModuleType("__main__")
     main.__dict__.update({"__builtins__": builtins, ARCHIVE.decode(): archive})
     sys.modules["__main__"], sys.argv = main, [""]
@@ -121,9 +126,9 @@ def _child(work, ends):
     """Do the work in a fork, and end it as Python ends."""
     status = 1
     try:
-        os.setsid()
         for number, end in enumerate(ends, 1):
             os.dup2(end, number)
+            os.close(end)
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         status = work()
         threading._shutdown()
@@ -177,18 +182,25 @@ def _put(path, mode, content):
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
             file.write(content)
         return 0, b"", b""
-    except OSError as error:
-        return 1, b"", str(error).encode()
+    except (OSError, ValueError) as error:
+        return 1, b"", str(error).encode(errors="replace")
 
 
 def _state():
+    """Return what would be different for a new process: programs, rights, limits, and where Python finds its packages."""
+    paths = list(FILES) + sys.path + site.getsitepackages() + [site.getusersitepackages(), "/usr/lib/python3/dist-packages"]
+    for folder in FOLDERS:
+        try:
+            paths += [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+        except OSError:
+            pass
     states = []
-    for path in READ:
+    for path in paths:
         try:
             is_ = os.stat(path)
-            states.append((is_.st_ino, is_.st_size, is_.st_mtime))
+            states.append((path, is_.st_ino, is_.st_size, is_.st_mtime))
         except OSError:
-            states.append(None)
+            states.append((path,))
     return states
 
 
@@ -230,6 +242,7 @@ def serve():
                 answer({"needs": "archive"})
                 continue
             result = _fork(lambda: _run_module(modules, header, text, archives[digest]), own)
+        text = archive = None  # they can contain secrets
         answer({"status": result[0]}, *result[1:])
         if "archive" in header:
             modules.preload(header["cache"], digest)
