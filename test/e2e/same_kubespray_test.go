@@ -24,9 +24,11 @@ var resultScript string
 // sameAccepted are the differences between both ways that are right.
 var sameAccepted = state.Accepted{
 	`^images: `: "without the acceleration Variables, kubespray pulls images onto nodes that never run them: see checkImages",
+	`^(files|content): .*/etc/kubernetes/kubeadm-images\.yaml( |:)`:                                                        "written only to list the images that kubespray pulls, see docs/kubespray.md",
+	`^(files|content): .*/var/lib/kubelet/image_manager/pulled/sha256-`:                                                    "the kubelet's list of images that it has pulled itself, and not kubespray",
 	`^(files|content|sums): .*/var/lib/kubelet/((allocated|actuated)_pods_state|(cpu|memory)_manager_state|\S*checkpoint)`: "the kubelet's own state: the pods of this moment",
 	`^(files|content|sums): .*/etc/(passwd|group|shadow|gshadow|subuid|subgid)-( |:|$)`:                                    "backups that useradd writes",
-	`^objects: Pod \S+ spec\.nodeName=`: "the scheduler chooses the nodes of pods of a Deployment",
+	`^objects: Pod \S+ spec\.nodeName=`:                                                                                    "the scheduler chooses the nodes of pods of a Deployment",
 }
 
 // moments are kinds of objects that describe a moment and not the result of an installation.

@@ -14,6 +14,11 @@ var PerInstallation = []Rule{
 	{`(etcd-cert/serial"?[:=] ?).*`, "$1<serial number>"},
 	{`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`, "<UID>"},
 	{`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z?`, "<time>"},
+	{`\bfe80::[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){1,3}\b`, "<link-local address>"},
+	{`\bcri-containerd-[0-9a-f]{64}\.scope\b`, "cri-containerd-<id>.scope"},
+	{`\bkubelet-client-\d{4}(?:-\d\d){5}\.pem\b`, "kubelet-client-<time>.pem"},
+	{`\bbpa-depot-\d+-1\.(pem|crt)\b`, "bpa-depot-<time>-1.$1"},
+	{`(nginx-cfg-checksum[:=] ?)"[0-9a-f]{40}"`, "$1<checksum of a file with addresses, whose content is compared>"},
 	{`\.\d+\.\d{4}-\d\d-\d\d@\d\d:\d\d:\d\d~`, ".<backup>~"}, // Ansible's copy of a file that it replaces
 	{`kube-api-access-[a-z0-9]{5}\b`, "kube-api-access-<id>"},
 	{`(kubernetes\.io/config\.(?:hash|mirror)=)"[0-9a-f]{32}"`, "$1<hash, which depends on addresses>"},

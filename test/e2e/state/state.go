@@ -1,11 +1,11 @@
 package state
 
 import (
+	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // Lines returns the lines of a script's output as "SECTION: LINE". A section begins with "== NAME".
@@ -25,7 +25,8 @@ func Lines(output string) (lines []string) {
 // Accepted are differences that are right: a regular expression for the lines, and the reason.
 type Accepted map[string]string
 
-// Differences returns the differences of two states that are not accepted, or an empty string.
+// Differences returns the lines that only the state before has, with a -, and those that only the state after
+// has, with a +, without those that are accepted. It returns an empty string if there are none.
 func (a Accepted) Differences(before, after []string) string {
 	var skip *regexp.Regexp
 	if len(a) > 0 {
@@ -43,7 +44,33 @@ func (a Accepted) Differences(before, after []string) string {
 		}
 		return kept
 	}
-	return cmp.Diff(keep(before), keep(after))
+	return compare(keep(before), keep(after))
+}
+
+// mostLines is how many different lines are shown.
+const mostLines = 200
+
+// compare returns the lines that only one of two states has, sorted. A line can occur several times.
+func compare(before, after []string) string {
+	count := map[string]int{}
+	for _, line := range before {
+		count[line]--
+	}
+	for _, line := range after {
+		count[line]++
+	}
+	var different []string
+	for _, line := range slices.Sorted(maps.Keys(count)) {
+		sign := "+ "
+		if count[line] < 0 {
+			sign = "- "
+		}
+		different = append(different, slices.Repeat([]string{sign + line}, max(count[line], -count[line]))...)
+	}
+	if more := len(different) - mostLines; more > 0 {
+		different = append(different[:mostLines], fmt.Sprintf("and %d lines more", more))
+	}
+	return strings.Join(different, "\n")
 }
 
 // Rule replaces what differs between any two installations of the same cluster, such as a random

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,5 +69,20 @@ func TestObjects(t *testing.T) {
 		if got, err := Objects([]byte(bad)); err == nil {
 			t.Errorf("%q: got %v, want an error", bad, got)
 		}
+	}
+}
+
+// The output must show whole lines, and each of several equal ones.
+func TestDifferencesAreWholeLines(t *testing.T) {
+	got := Accepted{"^c": "it is right"}.Differences([]string{"a", "b", "b", "c"}, []string{"a", "b", "d"})
+	if want := "- b\n+ d"; got != want {
+		t.Errorf("differences:\n%s\nwant:\n%s", got, want)
+	}
+	var many []string
+	for i := range mostLines + 2 {
+		many = append(many, fmt.Sprintf("line %03d", i))
+	}
+	if got := Accepted(nil).Differences(many, nil); strings.Count(got, "\n") != mostLines || !strings.HasSuffix(got, "\nand 2 lines more") {
+		t.Errorf("differences:\n%s", got)
 	}
 }
