@@ -53,7 +53,7 @@ bundle: up plugin ## Pack all artifacts of the demo's cluster into one file, and
 	test/demo/bundle.sh
 bench: up plugin ## Measure every ratio, each against its named peer, and write docs/benchmarks.md; BPA_BENCH_NODES=2,5: sizes of the clusters
 	rm -f $(BPA_BENCH_RESULTS)
-	go test ./test/bench -tags e2e -count=1 -v -timeout 300m -run TestBench
+	BPA_BENCH_EACH=1 go test ./test/bench -tags e2e -count=1 -v -timeout 300m -run TestBench
 	$(call debian,curl,curl)
 	$(call debian,nginx,nginx-light)
 	go test ./test/bench/depot -tags bench -count=1 -v -timeout 30m -run TestBench

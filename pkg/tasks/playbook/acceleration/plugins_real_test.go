@@ -1,4 +1,4 @@
-//go:build integration
+//go:build integration || e2e
 
 package acceleration
 
@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // player runs the playbooks in testdata with the real ansible-playbook, on hosts that are this machine.
@@ -23,6 +25,7 @@ type player struct {
 	env        []string
 	notes      string // the file to which filter note writes
 	strategies string // the folder of the plugin
+	inventory  string
 }
 
 func newPlayer(t *testing.T) *player {
@@ -35,7 +38,7 @@ func newPlayer(t *testing.T) *player {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &player{t: t, notes: filepath.Join(t.TempDir(), "notes"), strategies: plugins}
+	p := &player{t: t, notes: filepath.Join(t.TempDir(), "notes"), strategies: plugins, inventory: "hosts.ini"}
 	home := t.TempDir()
 	p.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "ANSIBLE_HOME=" + home, "ANSIBLE_LOCAL_TEMP=" + home, "ANSIBLE_REMOTE_TEMP=" + home,
 		"ANSIBLE_STDOUT_CALLBACK=ansible.posix.jsonl", "ANSIBLE_CALLBACKS_ENABLED=", "ANSIBLE_NOCOLOR=1",
@@ -55,11 +58,7 @@ func (p *player) play(playbook, settings string, env ...string) played {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), 10*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, "ansible-playbook", "-i", "hosts.ini", playbook)
-	c.Dir, c.Env = "testdata", slices.Concat(p.env, env)
-	if settings != "" {
-		c.Env = append(c.Env, "ANSIBLE_STRATEGY_PLUGINS="+p.strategies, "BPA_ACCELERATION="+settings)
-	}
+	c := p.command(ctx, playbook, settings, env...)
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
 	err := c.Run()
@@ -69,6 +68,34 @@ func (p *player) play(playbook, settings string, env ...string) played {
 	}
 	return played{events: p.events(&stdout), stderr: stderr.String(), status: c.ProcessState.ExitCode()}
 }
+
+// command returns the command that plays a playbook.
+func (p *player) command(ctx context.Context, playbook, settings string, env ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, "ansible-playbook", "-i", p.inventory, playbook)
+	c.Dir, c.Env = "testdata", slices.Concat(p.env, env)
+	if settings != "" {
+		c.Env = append(c.Env, "ANSIBLE_STRATEGY_PLUGINS="+p.strategies, "BPA_ACCELERATION="+settings)
+	}
+	return c
+}
+
+// same plays a playbook with the settings, and compares the result with that of Ansible without the plugin.
+func (p *player) same(want played, playbook, settings string, env ...string) {
+	p.t.Helper()
+	got := p.play(playbook, settings, env...)
+	if diff := cmp.Diff(want.events, got.events); diff != "" {
+		p.t.Errorf("events (-without +with):\n%s", diff)
+	}
+	if diff := cmp.Diff(sorted(want.stderr), sorted(got.stderr)); diff != "" {
+		p.t.Errorf("stderr (-without +with):\n%s", diff)
+	}
+	if got.status != want.status {
+		p.t.Errorf("exit status %d, without the plugin %d", got.status, want.status)
+	}
+}
+
+// sorted returns lines in the order of the alphabet: warnings come from several hosts.
+func sorted(text string) []string { return slices.Sorted(strings.Lines(text)) }
 
 // green is play for a playbook that must succeed.
 func (p *player) green(playbook, settings string, env ...string) played {
@@ -146,29 +173,4 @@ func lasting(value any) any {
 		return address.ReplaceAllString(v, "X")
 	}
 	return value
-}
-
-// private returns a new folder for the cache of compiled templates, and the settings that use it.
-func private(t *testing.T, more string) (folder, settings string) {
-	t.Helper()
-	folder = filepath.Join(t.TempDir(), "templates")
-	return folder, `{"templates":"` + folder + `"` + more + `}`
-}
-
-// written returns when each file in a folder was written.
-func written(t *testing.T, folder string) map[string]time.Time {
-	t.Helper()
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	times := map[string]time.Time{}
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
-		times[e.Name()] = info.ModTime()
-	}
-	return times
 }
