@@ -149,7 +149,7 @@ func (p *player) events(stdout *bytes.Buffer) []string {
 var (
 	// passing are the fields that two runs do not have in common.
 	passing = []string{"_timestamp", "duration", "id", "uuid", "start", "end", "delta", "ansible_job_id", "results_file"}
-	address = regexp.MustCompile(`0x[0-9a-f]+|j?\d{10,}\.\d+`)
+	address = regexp.MustCompile(`0x[0-9a-f]+|ansible-tmp-[0-9.-]+|^\.[a-z0-9_]{8}$|Interrupted at .*|j?\d{10,}\.\d+`)
 )
 
 // lasting returns a value without what differs between two runs.

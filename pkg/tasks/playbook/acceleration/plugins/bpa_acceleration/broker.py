@@ -65,9 +65,11 @@ class Process:
 
     def ready(self):
         """Say if it can take a module. It writes only answers, so it has ended if there is something to read."""
+        if not self.alive or time.monotonic() > self.used + IDLE:
+            return False
         poll = select.poll()
         poll.register(self.ssh.stdout)
-        return self.alive and time.monotonic() < self.used + IDLE and not poll.poll(0)
+        return not poll.poll(0)
 
     def end(self):
         self.alive = False
@@ -119,9 +121,9 @@ class Place:
                 self.end()
                 if "lost" in answer:
                     return answer, parts
-        except BaseException:
+        except Exception as error:
             self.end()  # it could still answer
-            raise
+            return {"lost": "the broker of connections (%r)" % error}, []
         return {}, []
 
     def end(self):
@@ -136,11 +138,14 @@ class Place:
         if self.failed is not None and time.monotonic() < self.failed + AGAIN or not self.broker.room():
             return False
         try:
-            self.process = Process(self.command)
+            process = Process(self.command)
         except OSError:  # such as too many open files
             return False
-        self.failed = None if self.process.alive else time.monotonic()
-        return self.process.alive
+        if process.alive:
+            self.process, self.failed = process, None
+        else:
+            self.failed = time.monotonic()
+        return process.alive
 
 
 class Broker:

@@ -118,7 +118,7 @@ def _run_module(modules, header, text, archive):
         sys.stderr.write("%s\n" % (end.code,))
     except BaseException:
         kind, error, trace = sys.exc_info()
-        sys.excepthook(kind, error, trace.tb_next)
+        sys.excepthook(kind, error.with_traceback(trace.tb_next), trace.tb_next)  # without this function
     return 1
 
 
@@ -168,7 +168,11 @@ def _fork(work, own):
         os.close(end)
     out, error = _read_all([pipe[0] for pipe in pipes])
     _, status = os.waitpid(pid, 0)
-    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status), out, error
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        said = signal.strsignal(number) if hasattr(signal, "strsignal") else None
+        return 128 + number, out, error + b"%s\n" % (said or "Signal %d" % number).encode()
+    return os.WEXITSTATUS(status), out, error
 
 
 def _shell(text):
