@@ -2,7 +2,7 @@
 """The Python process on a node that starts modules, see interpreter.py.
 
 broker.py sends this file as text to Python on the node, any version from 3.6 on, so it needs nothing but
-the standard library. It listens nowhere and writes no file. It reads requests from its standard input and
+the standard library. It listens nowhere, and writes only the files that Ansible copies. It reads requests from its standard input and
 ends with it, which is when ssh ends for any reason, or after a few minutes without a request.
 
 A request is the program that Ansible would send to Python, and runs in a fork, as this program's text would
