@@ -30,7 +30,7 @@ MOST_ARCHIVES = 64  # each has about 250 KiB
 
 # What a new login and a new Python would read, and this process has read. If some of it changes, broker.py starts another process.
 FILES = (os.path.realpath(sys.executable), "/etc/ld.so.cache", "/etc/localtime", "/etc/environment", "/etc/default/locale", "/etc/locale.conf",
-         "/etc/login.defs", "/etc/passwd", "/etc/group", "/etc/sudoers", "/etc/security/limits.conf", "/etc/security/pam_env.conf")
+         "/etc/login.defs", "/etc/passwd", "/etc/group", "/etc/sudoers", "/etc/security/limits.conf", "/etc/security/pam_env.conf", "/etc/nsswitch.conf")
 FOLDERS = ("/etc/sudoers.d", "/etc/security/limits.d", "/etc/pam.d")
 
 
