@@ -16,6 +16,7 @@ var PerInstallation = []Rule{
 	{`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z?`, "<time>"},
 	{`\bfe80::[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){1,3}\b`, "<link-local address>"},
 	{`\bcri-containerd-[0-9a-f]{64}\.scope\b`, "cri-containerd-<id>.scope"},
+	{`\b(kubepods-(?:besteffort-|burstable-)?pod)[0-9a-f_]{32,36}\.slice\b`, "$1<UID>.slice"},
 	{`\bkubelet-client-\d{4}(?:-\d\d){5}\.pem\b`, "kubelet-client-<time>.pem"},
 	{`\bbpa-depot-\d+-1\.(pem|crt)\b`, "bpa-depot-<time>-1.$1"},
 	{`(nginx-cfg-checksum[:=] ?)"[0-9a-f]{40}"`, "$1<checksum of a file with addresses, whose content is compared>"},

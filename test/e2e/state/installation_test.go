@@ -27,6 +27,8 @@ func TestPerInstallation(t *testing.T) {
 		"backup":          {"files: f 644 root:root /etc/hosts.123.2026-11-23@01:02:03~ ->", "files: f 644 root:root /etc/hosts.4567.2026-11-24@01:02:03~ ->", false},
 		"link-local":      {"content: /etc/bpa/before/had:route -6 local fe80::acaa:f2ff:fe16:4916 dev eth0", "content: /etc/bpa/before/had:route -6 local fe80::387b:f9ff:fe6d:6259 dev eth0", false},
 		"container":       {"units: cri-containerd-" + strings.Repeat("0", 64) + ".scope transient", "units: cri-containerd-" + strings.Repeat("1", 64) + ".scope transient", false},
+		"pod":             {"units: kubepods-besteffort-pod07d421a0_fc57_4bdb_a350_d0204851e999.slice transient", "units: kubepods-besteffort-pod2a8269d6_8bd3_4f4a_b7cc_49c1b6e4e215.slice transient", false},
+		"static pod's":    {"units: kubepods-burstable-pod" + strings.Repeat("0", 32) + ".slice transient", "units: kubepods-burstable-pod" + strings.Repeat("1", 32) + ".slice transient", false},
 		"client":          {"files: f 600 root:root /var/lib/kubelet/pki/kubelet-client-2026-11-23-06-45-05.pem ->", "files: f 600 root:root /var/lib/kubelet/pki/kubelet-client-2026-11-23-06-48-42.pem ->", false},
 		"depot's CA":      {"files: l 777 root:root /etc/ssl/certs/0f0f4aa8.0 -> bpa-depot-1795416058-1.pem", "files: l 777 root:root /etc/ssl/certs/0f0f4aa8.0 -> bpa-depot-1795416375-1.pem", false},
 		"nginx":           {`objects: Pod n/p a.nginx-cfg-checksum="` + strings.Repeat("0", 40) + `"`, `objects: Pod n/p a.nginx-cfg-checksum="` + strings.Repeat("1", 40) + `"`, false},
