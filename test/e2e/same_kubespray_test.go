@@ -118,7 +118,7 @@ func objectsOf(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) []string {
 	return lines
 }
 
-// TestSameFailure makes the real kubespray fail late, by a manifest of the network that does not exist,
+// TestSameFailure makes the real kubespray fail late, by a feature gate that kubeadm does not know,
 // and the lab's playbooks in the middle. The failure must be the same without and with accelerations.
 func TestSameFailure(t *testing.T) {
 	s := site.New(t, "e2e-same-failure", 1, 0)
@@ -128,7 +128,7 @@ func TestSameFailure(t *testing.T) {
 		step  string
 	}{
 		{site.LabPlaybooks, site.Var("lab_fail_at", json.RawMessage(`"before kubeadm"`)), "Test aid: fail before kubeadm"},
-		{site.Kubespray, site.Var("custom_cni_manifests", json.RawMessage(`["/kubespray/lab/none.yml"]`)), "Custom CNI | Copy Custom manifests"},
+		{site.Kubespray, site.Var("kubeadm_feature_gates", json.RawMessage(`["NoSuchGate=true"]`)), "Kubeadm | Create kubeadm config"},
 	} {
 		shipped := failureOf(t, s, c.on, c.cause, withoutAcceleration)
 		accelerated := failureOf(t, s, c.on, c.cause)
