@@ -28,6 +28,7 @@ var sameAccepted = state.Accepted{
 	`^(files|content): .*/var/lib/kubelet/image_manager/pulled/sha256-`:                                                    "the kubelet's list of images that it has pulled itself, and not kubespray",
 	`^(files|content|sums): .*/var/lib/kubelet/((allocated|actuated)_pods_state|(cpu|memory)_manager_state|\S*checkpoint)`: "the kubelet's own state: the pods of this moment",
 	`^(files|content|sums): .*/etc/(passwd|group|shadow|gshadow|subuid|subgid)-( |:|$)`:                                    "backups that useradd writes",
+	`^units: (cri-containerd-<id>\.scope|kubepods-\S*pod<UID>\.slice) transient$`:                                          "units of pods, which are compared as objects: those of a Deployment run on either node",
 	`^objects: Pod \S+ spec\.nodeName=`:                                                                                    "the scheduler chooses the nodes of pods of a Deployment",
 }
 
