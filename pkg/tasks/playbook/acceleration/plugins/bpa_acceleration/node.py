@@ -38,7 +38,8 @@ def send(write, header, *parts):
     """Write a message: a line of JSON, and the parts, whose sizes are in it."""
     write(json.dumps(dict(header, sizes=[len(part) for part in parts])).encode() + b"\n")
     for part in parts:
-        write(part)
+        if part:  # the other side has everything before an empty part, and can have closed the connection
+            write(part)
 
 
 def receive(reader):
