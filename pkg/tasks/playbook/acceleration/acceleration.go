@@ -16,6 +16,8 @@ const (
 	All = "All" // every acceleration
 	// TemplateCache compiles each template once, and not in each process that uses it.
 	TemplateCache = "TemplateCache"
+	// Threads runs tasks in threads of Ansible, and not in processes.
+	Threads = "Threads"
 	// InProcess starts no process for a task that its host skips, or that runs on the controller only.
 	InProcess = "InProcess"
 	// LazyVariables templates only the used entries of kubespray's variable downloads.
@@ -31,7 +33,7 @@ const (
 )
 
 // Names are the names of all accelerations.
-var Names = []string{TemplateCache, InProcess, LazyVariables, PreparedFacts, ModuleCache, Interpreter, Variables}
+var Names = []string{TemplateCache, Threads, InProcess, LazyVariables, PreparedFacts, ModuleCache, Interpreter, Variables}
 
 //go:embed plugins/README.md plugins/*.py plugins/bpa_acceleration/*.py
 var plugins embed.FS
@@ -39,6 +41,7 @@ var plugins embed.FS
 // settings is the value of BPA_ACCELERATION, which plugins/bpa_acceleration/__init__.py describes.
 type settings struct {
 	Templates     string   `json:"templates,omitempty"`
+	Threads       bool     `json:"threads,omitempty"`
 	InProcess     bool     `json:"inProcess,omitempty"`
 	LazyVariables []string `json:"lazyVariables,omitempty"`
 	Facts         bool     `json:"facts,omitempty"`
@@ -62,7 +65,8 @@ func Install(folder string, on []string, strategies string) ([]string, error) {
 	if slices.Contains(on, TemplateCache) {
 		s.Templates = filepath.Join(folder, "templates")
 	}
-	s.InProcess, s.Facts, s.Modules = slices.Contains(on, InProcess), slices.Contains(on, PreparedFacts), slices.Contains(on, ModuleCache)
+	s.Threads, s.InProcess = slices.Contains(on, Threads), slices.Contains(on, InProcess)
+	s.Facts, s.Modules = slices.Contains(on, PreparedFacts), slices.Contains(on, ModuleCache)
 	if slices.Contains(on, LazyVariables) {
 		s.LazyVariables = []string{"downloads"}
 	}

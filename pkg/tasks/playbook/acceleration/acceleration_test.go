@@ -14,7 +14,7 @@ import (
 func TestOn(t *testing.T) {
 	for name, test := range map[string]struct{ off, want []string }{
 		"all are on":      {nil, Names},
-		"one is off":      {[]string{InProcess}, []string{TemplateCache, LazyVariables, PreparedFacts, ModuleCache, Interpreter, Variables}},
+		"one is off":      {[]string{InProcess}, []string{TemplateCache, Threads, LazyVariables, PreparedFacts, ModuleCache, Interpreter, Variables}},
 		"all are off":     {[]string{InProcess, All}, nil},
 		"an unknown name": {[]string{"Magic"}, Names},
 	} {
@@ -22,7 +22,7 @@ func TestOn(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if !slices.Equal(Names, []string{TemplateCache, InProcess, LazyVariables, PreparedFacts, ModuleCache, Interpreter, Variables}) {
+	if !slices.Equal(Names, []string{TemplateCache, Threads, InProcess, LazyVariables, PreparedFacts, ModuleCache, Interpreter, Variables}) {
 		t.Error("On has changed Names")
 	}
 }
@@ -37,7 +37,7 @@ func TestInstall(t *testing.T) {
 		"none":           {nil, "/image", nil},
 		"only variables": {[]string{Variables}, "/image", nil},
 		"all": {Names, "/image", []string{"ANSIBLE_STRATEGY_PLUGINS=FOLDER/plugins:/image",
-			`BPA_ACCELERATION={"templates":"FOLDER/templates","inProcess":true,"lazyVariables":["downloads"],"facts":true,"modules":true,"interpreter":"FOLDER/nodes"}`}},
+			`BPA_ACCELERATION={"templates":"FOLDER/templates","threads":true,"inProcess":true,"lazyVariables":["downloads"],"facts":true,"modules":true,"interpreter":"FOLDER/nodes"}`}},
 		"one": {[]string{InProcess}, "", []string{"ANSIBLE_STRATEGY_PLUGINS=FOLDER/plugins", `BPA_ACCELERATION={"inProcess":true}`}},
 	} {
 		env, err := Install(folder, test.on, test.strategies)

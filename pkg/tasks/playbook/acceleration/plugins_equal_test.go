@@ -15,6 +15,7 @@ import (
 )
 
 const (
+	threads   = `"threads":true`
 	inProcess = `"inProcess":true`
 	lazy      = `"lazyVariables":["downloads"]`
 	facts     = `"facts":true`
@@ -33,10 +34,11 @@ func TestPluginsReportTheSame(t *testing.T) {
 		}
 	}
 	_, templates := private(t, "")
-	_, all := private(t, ","+inProcess+","+lazy+","+facts+","+modules)
+	_, all := private(t, ","+threads+","+inProcess+","+lazy+","+facts+","+modules)
 	for _, test := range []struct{ name, settings string }{
 		{"templates", templates},
 		{"templates, with a full cache", templates},
+		{"threads", "{" + threads + "}"},
 		{"in process", "{" + inProcess + "}"},
 		{"lazy variables", "{" + lazy + "}"},
 		{"facts", "{" + facts + "}"},

@@ -5,6 +5,7 @@ The environment variable BPA_ACCELERATION has the settings as one JSON object. A
 switches its part off:
 
     templates      folder of this run for compiled templates, see templates.py
+    threads        true: see threads.py
     inProcess      true: see inprocess.py
     lazyVariables  names of variables, see lazy.py
     facts          true: see facts.py
@@ -27,8 +28,8 @@ import jinja2
 TESTED = {"ansible-core": "2.18.", "jinja2": "3.1."}
 
 # The modules of the settings, in the order in which they start.
-PARTS = (("templates", "templates"), ("lazyVariables", "lazy"), ("inProcess", "inprocess"), ("facts", "facts"), ("modules", "modules"),
-         ("interpreter", "interpreter"))
+PARTS = (("templates", "templates"), ("lazyVariables", "lazy"), ("threads", "threads"), ("inProcess", "inprocess"), ("facts", "facts"),
+         ("modules", "modules"), ("interpreter", "interpreter"))
 
 
 def activate(strategy):

@@ -14,8 +14,9 @@ from ansible import constants as C
 from ansible.errors import AnsibleError
 from ansible.executor.task_executor import TaskExecutor
 from ansible.plugins import loader as plugin_loader
-from ansible.template import Templar
 from ansible.utils.display import Display
+
+from bpa_acceleration import trial
 
 display = Display()
 
@@ -23,18 +24,10 @@ display = Display()
 QUICK = frozenset(prefix + name for prefix in ("", "ansible.builtin.", "ansible.legacy.")
                   for name in ("assert", "debug", "fail", "group_by", "add_host", "include_vars", "set_fact", "set_stats"))
 INCLUDES = frozenset(C._ACTION_INCLUDE_TASKS) | frozenset(C._ACTION_INCLUDE_ROLE)
-# Lookups without effects, so that they can run twice.
-PURE = frozenset(prefix + name for prefix in ("", "ansible.builtin.")
-                 for name in ("dict", "env", "file", "fileglob", "first_found", "indexed_items", "items", "list", "nested", "sequence", "subelements",
-                              "template", "together", "flattened", "vars", "varnames"))
-
-
-class NeedsProcess(BaseException):
-    """The task does more than its conditions. It is no Exception, because the executor turns these into results."""
 
 
 class Executor(TaskExecutor):
-    """Ansible's executor, which raises NeedsProcess before it starts anything."""
+    """Ansible's executor, which raises trial.NeedsProcess before it starts anything."""
 
     def _execute(self, variables=None):
         if self._task.action not in QUICK:
@@ -43,7 +36,7 @@ class Executor(TaskExecutor):
 
 
 def _needs_process(*_, **__):
-    raise NeedsProcess
+    raise trial.NeedsProcess
 
 
 class Sent:
@@ -63,21 +56,11 @@ class Sent:
 def _can_try(task):
     if task.async_val or task.timeout or task.until or task.retries is not None or task.throttle or task.debugger or C.ENABLE_TASK_DEBUGGER:
         return False
-    if task.loop_with and task.loop_with not in PURE:
+    if task.loop_with and task.loop_with not in trial.PURE:
         return False
     if task.loop_control and task.loop_control.pause:
         return False
     return task.action in QUICK or task.action in INCLUDES or bool(task.when) or bool(task.loop_with) or task.loop is not None
-
-
-def _lookup(self, name, /, *args, **kwargs):
-    if _trial and name not in PURE:
-        raise NeedsProcess
-    return _builtin_lookup(self, name, *args, **kwargs)
-
-
-_builtin_lookup = Templar._lookup
-_trial = []  # not empty: a task runs here. Its lookups must be quick, and it may have to run again in a process
 
 
 class InProcess:
@@ -94,7 +77,7 @@ class InProcess:
             copied = task.copy(exclude_parent=True, exclude_tasks=True)
             copied._parent = task._parent
             result, fields = self._try(host, copied, task_vars.copy(), play_context, sent)
-        except NeedsProcess:
+        except trial.NeedsProcess:
             return False
         except Exception as error:  # of Ansible, outside of the executor: in a process, it becomes a result
             display.debug("acceleration: %s" % error)
@@ -122,13 +105,10 @@ class InProcess:
 
     def _try(self, host, task, task_vars, play_context, sent):
         executor = Executor(host, task, task_vars, play_context, None, self._loader, plugin_loader, sent, self._variable_manager)
-        _trial.append(task)
-        try:
+        with trial.trial():
             return executor.run(), task.dump_attrs()
-        finally:
-            _trial.pop()
 
 
 def start(_, strategy):
-    Templar._lookup = _lookup
+    trial.install()
     return type("InProcessStrategy", (InProcess, strategy), {"__doc__": strategy.__doc__})

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Trials: Ansible's executor runs until it would do something that must not be done twice.
+
+A trial works on copies of the task and its variables. If it raises NeedsProcess, it has done nothing, and the
+task can run in a process, as always.
+"""
+from __future__ import annotations
+
+import contextlib
+import threading
+
+from ansible.template import Templar
+
+# Lookups without effects, so that they can run twice.
+PURE = frozenset(prefix + name for prefix in ("", "ansible.builtin.", "ansible.legacy.")
+                 for name in ("dict", "env", "file", "fileglob", "first_found", "indexed_items", "items", "list", "nested", "sequence", "subelements",
+                              "template", "together", "flattened", "vars", "varnames"))
+
+
+class NeedsProcess(BaseException):
+    """The task does more than a trial may. It is no Exception, because the executor turns these into results."""
+
+
+class _Current(threading.local):
+    trial = False
+
+
+_current = _Current()
+
+
+def begin():
+    _current.trial = True
+
+
+def end():
+    """From now on, this thread may do everything."""
+    _current.trial = False
+
+
+@contextlib.contextmanager
+def trial():
+    begin()
+    try:
+        yield
+    finally:
+        end()
+
+
+def install():
+    """Make lookups with effects end a trial."""
+    builtin = Templar._lookup
+    if getattr(builtin, "trial", False):
+        return
+
+    def lookup(self, name, /, *args, **kwargs):
+        if _current.trial and name not in PURE:
+            raise NeedsProcess
+        return builtin(self, name, *args, **kwargs)
+
+    lookup.trial = True
+    Templar._lookup = lookup
