@@ -28,7 +28,7 @@ from ansible.plugins import loader as plugin_loader
 from ansible.plugins.connection import local, ssh
 from ansible.utils.display import Display
 
-from bpa_acceleration import trial
+from bpa_acceleration import parsed, trial
 
 display = Display()
 
@@ -267,6 +267,7 @@ def _giving(method):
 
 def start(_, strategy):
     trial.install()
+    parsed.install()
     task_executor.time = Time()
     for connection in CONNECTIONS:
         for name in WAITING:
