@@ -79,10 +79,12 @@ func TestPluginsWork(t *testing.T) {
 		evaluated      []string
 		processes      int
 	}{
-		{"without the plugin", "", all, 3},
-		{"no acceleration", "{}", all, 3},
-		{"in process", "{" + inProcess + "}", all, 1},
-		{"lazy variables", "{" + lazy + "}", used, 3},
+		{"without the plugin", "", all, 6},
+		{"no acceleration", "{}", all, 6},
+		{"threads", "{" + threads + "}", all, 4},
+		{"in process", "{" + inProcess + "}", all, 4},
+		{"threads and in process", "{" + threads + "," + inProcess + "}", all, 1},
+		{"lazy variables", "{" + lazy + "}", used, 6},
 	} {
 		evaluated, processes := p.effects(test.settings)
 		if diff := cmp.Diff(test.evaluated, evaluated); diff != "" || processes != test.processes {

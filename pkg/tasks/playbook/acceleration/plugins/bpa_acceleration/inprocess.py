@@ -11,7 +11,6 @@ from __future__ import annotations
 import pickle
 
 from ansible import constants as C
-from ansible.errors import AnsibleError
 from ansible.executor.task_executor import TaskExecutor
 from ansible.plugins import loader as plugin_loader
 from ansible.utils.display import Display
@@ -90,18 +89,11 @@ class InProcess:
         self._queued_task_cache[(host.name, task._uuid)] = {
             "host": host, "task": task, "task_vars": task_vars, "play_context": play_context}
         self._tqm.send_callback("v2_runner_on_start", host, task)
-        self._await_queue()
+        trial.await_queue(self)
         sent.replay(self._final_q)
         self._final_q.send_task_result(host.name, task._uuid, result, task_fields=fields)
         self._pending_results += 1
         return True
-
-    def _await_queue(self):
-        """Wait until the queue can be written to. A process that was killed while it wrote holds its lock for ever."""
-        while not self._final_q._wlock.acquire(timeout=1):
-            if self._tqm.has_dead_workers():
-                raise AnsibleError("A worker was found in a dead state")  # as Ansible does where it waits for results
-        self._final_q._wlock.release()
 
     def _try(self, host, task, task_vars, play_context, sent):
         executor = Executor(host, task, task_vars, play_context, None, self._loader, plugin_loader, sent, self._variable_manager)

@@ -98,7 +98,7 @@ class Queue:
             self._send("send_callback", args, kwargs)
 
     def _send(self, method, args, kwargs):
-        self.work.strategy.await_queue()
+        trial.await_queue(self.work.strategy)
         getattr(self.work.strategy._final_q, method)(*args, **kwargs)
 
 
@@ -205,17 +205,23 @@ class Threads:
             turn.give()
 
     def _queue_task(self, host, task, task_vars, play_context):
-        if _can_try(task):
-            self._until(lambda: len(self.works) < len(self._workers))
-            work = Work(self, host, task, task_vars, play_context)
-            self.works.add(work)
-            with turn.given():
-                work.start()
-                work.waits.wait()
-            if not work.refused:
-                return
+        if _can_try(task) and self._start(Work(self, host, task, task_vars, play_context)):
+            return
         self._until(lambda: not self.works)
         super()._queue_task(host, task, task_vars, play_context)
+
+    def _start(self, work):
+        """Start a thread, and say if it runs the task."""
+        self._until(lambda: len(self.works) < len(self._workers))
+        self.works.add(work)
+        with turn.given():
+            try:
+                work.start()
+            except RuntimeError:  # such as too many processes and threads of this user
+                self.works.discard(work)
+                return False
+            work.waits.wait()
+        return not work.refused
 
     def _until(self, true):
         while not true() and not self._tqm._terminated:
@@ -236,13 +242,6 @@ class Threads:
             if self._pending_results > 0:
                 self._wait()
         return results
-
-    def await_queue(self):
-        """Wait until the queue can be written to. A process that was killed while it wrote holds its lock for ever."""
-        while not self._final_q._wlock.acquire(timeout=1):
-            if self._tqm.has_dead_workers():
-                raise AnsibleError("A worker was found in a dead state")
-        self._final_q._wlock.release()
 
 
 class Time:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 
+from ansible.errors import AnsibleError
 from ansible.template import Templar
 
 # Lookups without effects, so that they can run twice.
@@ -44,6 +45,14 @@ def trial():
         yield
     finally:
         end()
+
+
+def await_queue(strategy):
+    """Wait until the queue of results can be written to. A process that was killed while it wrote holds its lock for ever."""
+    while not strategy._final_q._wlock.acquire(timeout=1):
+        if strategy._tqm.has_dead_workers():
+            raise AnsibleError("A worker was found in a dead state")  # as Ansible does where it waits for results
+    strategy._final_q._wlock.release()
 
 
 def install():
