@@ -225,12 +225,12 @@ class Threads:
 
     def _until(self, true):
         while not true() and not self._tqm._terminated:
-            self._wait()
+            self._wait(true)
 
-    def _wait(self):
-        """Let threads run, until one has ended or there is a result."""
+    def _wait(self, enough):
+        """Let threads run, until one has ended, or there is a result, or it is enough."""
         with turn.given(), self._results_lock:
-            if not self._results:
+            if not enough():
                 self._results_lock.wait(0.05)  # a process that ends without a result wakes nobody
         if self.broken or self._tqm.has_dead_workers():
             raise AnsibleError("A worker was found in a dead state")
@@ -240,7 +240,7 @@ class Threads:
         while self._pending_results > 0 and not self._tqm._terminated:
             results.extend(self._process_pending_results(iterator))
             if self._pending_results > 0:
-                self._wait()
+                self._wait(lambda: self._results)
         return results
 
 
