@@ -53,9 +53,7 @@ class Sent:
 
 
 def _can_try(task):
-    if task.async_val or task.timeout or task.until or task.retries is not None or task.throttle or task.debugger or C.ENABLE_TASK_DEBUGGER:
-        return False
-    if task.loop_with and task.loop_with not in trial.PURE:
+    if not trial.possible(task) or task.until or task.retries is not None:
         return False
     if task.loop_control and task.loop_control.pause:
         return False

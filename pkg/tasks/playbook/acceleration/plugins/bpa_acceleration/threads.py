@@ -19,7 +19,6 @@ import traceback
 from collections import deque
 
 import ansible.plugins.action
-from ansible import constants as C
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.executor import task_executor
 from ansible.executor.task_executor import TaskExecutor
@@ -183,12 +182,6 @@ class Results(deque):
         self.lock.notify()  # the caller has the lock
 
 
-def _can_try(task):
-    if task.async_val or task.timeout or task.throttle or task.debugger or C.ENABLE_TASK_DEBUGGER:
-        return False
-    return not task.loop_with or task.loop_with in trial.PURE
-
-
 class Threads:
     """Part of a strategy that runs tasks in threads if it can."""
 
@@ -205,7 +198,7 @@ class Threads:
             turn.give()
 
     def _queue_task(self, host, task, task_vars, play_context):
-        if _can_try(task) and self._start(Work(self, host, task, task_vars, play_context)):
+        if trial.possible(task) and self._start(Work(self, host, task, task_vars, play_context)):
             return
         self._until(lambda: not self.works)
         super()._queue_task(host, task, task_vars, play_context)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 
+from ansible import constants as C
 from ansible.errors import AnsibleError
 from ansible.template import Templar
 
@@ -27,6 +28,13 @@ class _Current(threading.local):
 
 
 _current = _Current()
+
+
+def possible(task):
+    """Say if a task can run outside of a process: it needs no signals, no debugger, and no loop with effects."""
+    if task.async_val or task.timeout or task.throttle or task.debugger or C.ENABLE_TASK_DEBUGGER:
+        return False
+    return not task.loop_with or task.loop_with in PURE
 
 
 def begin():
