@@ -69,15 +69,44 @@ func TestPluginsAreOffForUntestedVersions(t *testing.T) {
 		"ansible.release": "acceleration: off for ansible-core 99.1",
 		"jinja2":          "acceleration: off for jinja2 99.1",
 	} {
-		python := t.TempDir() // Python runs sitecustomize when it starts
-		text := "import " + module + "\n" + module + ".__version__ = '99.1'\n"
-		if err := os.WriteFile(filepath.Join(python, "sitecustomize.py"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		p.off(settings, line, "PYTHONPATH="+python)
+		p.off(settings, line, first(t, "import "+module+"\n"+module+".__version__ = '99.1'\n"))
 	}
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
 		t.Errorf("the plugin used the folder of the cache: %v", err)
+	}
+}
+
+// first returns an environment variable that lets Python run a program when it starts.
+func first(t *testing.T, program string) (env string) {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "sitecustomize.py"), []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "PYTHONPATH=" + folder
+}
+
+// A thread works on a copy of its task. If it cannot copy the task, a process runs it.
+func TestPluginsUseProcessesForTasksThatCannotBeCopied(t *testing.T) {
+	p := newPlayer(t)
+	tried := filepath.Join(t.TempDir(), "tried")
+	program := `
+import threading
+from ansible.playbook.task import Task
+
+copy = Task.copy
+
+def failing(self, *args, **kwargs):
+    if threading.current_thread() is not threading.main_thread():
+        open("` + tried + `", "a").close()
+        raise RuntimeError("no copy")
+    return copy(self, *args, **kwargs)
+
+Task.copy = failing
+`
+	p.same(p.green("small.yml", ""), "small.yml", "{"+threads+"}", first(t, program))
+	if _, err := os.Stat(tried); err != nil {
+		t.Errorf("no thread tried to copy a task: %v", err)
 	}
 }
 

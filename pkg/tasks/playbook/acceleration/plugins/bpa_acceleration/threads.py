@@ -90,9 +90,9 @@ class Queue:
     def begin(self):
         if self.kept is None:
             return
+        kept, self.kept = self.kept, None
         trial.end()
         self.work.register()
-        kept, self.kept = self.kept, None
         for args, kwargs in kept:
             self._send("send_callback", args, kwargs)
 
@@ -131,14 +131,14 @@ class Work(threading.Thread):
 
     def run(self):
         turn.take()
+        queue = Queue(self)
         try:
             trial.begin()
-            self._execute(self.task.copy(exclude_tasks=True))
-        except trial.NeedsProcess:
-            self.refused = True
-        except BaseException as error:
+            self._execute(self.task.copy(exclude_tasks=True), queue)
+        except BaseException as error:  # trial.NeedsProcess, or of Ansible, outside of the executor
             display.debug("acceleration: %r" % error)
-            self.strategy.broken = True
+            self.refused = queue.kept is not None
+            self.strategy.broken |= not self.refused  # the task has begun
         finally:
             self.strategy.works.discard(self)
             turn.give()
@@ -146,8 +146,8 @@ class Work(threading.Thread):
             with self.strategy._results_lock:
                 self.strategy._results_lock.notify()
 
-    def _execute(self, task):
-        queue, name = Queue(self), self.host.name
+    def _execute(self, task, queue):
+        name = self.host.name
         loader = copy.copy(self.strategy._loader)
         loader._tempfiles = set()
         task_vars = self.task_vars.copy()
