@@ -24,7 +24,7 @@ import (
 // cpu-ratio is like ratio, but for CPU times, which include those of upstream and depot. On a busy
 // machine no CPU is left for parallel work, and ratio approaches cpu-ratio.
 //
-//	go test ./pkg/transfer -run '^$' -bench Seeding -benchtime 3x
+//	go test ./pkg/transfer -run '^$' -bench Seeding -benchtime 5x
 func BenchmarkSeeding(b *testing.B) {
 	const images = 50
 	for _, setup := range []struct {

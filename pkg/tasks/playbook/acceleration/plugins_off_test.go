@@ -97,7 +97,7 @@ from ansible.playbook.task import Task
 copy = Task.copy
 
 def failing(self, *args, **kwargs):
-    if threading.current_thread() is not threading.main_thread():
+    if type(threading.current_thread()).__name__ == "Work":
         open("` + tried + `", "a").close()
         raise RuntimeError("no copy")
     return copy(self, *args, **kwargs)
