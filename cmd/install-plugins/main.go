@@ -20,7 +20,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/newcluster"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
-	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -98,12 +97,9 @@ func (o options) ports(in installplugins.Input) (installplugins.Ports, error) {
 		Enter: func(ctx context.Context, in installplugins.Input, log io.Writer) (installplugins.Cluster, func(), error) {
 			return installplugins.Enter(ctx, in, newcluster.Ports{Dial: node.DialSSH, KnownHosts: known, Log: log})
 		},
-		Depot:   func(ctx context.Context) (*client.Depot, error) { return o.openDepot(ctx, in.Request) },
-		Catalog: plugin.Shipped(),
-		Playbook: playbook.Exec(func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
-			defer process.CloseMasters(in.ScratchDir)
-			return process.Exec(ctx, process.KillAfter, c, stdout, stderr)
-		}),
+		Depot:      func(ctx context.Context) (*client.Depot, error) { return o.openDepot(ctx, in.Request) },
+		Catalog:    plugin.Shipped(),
+		Playbook:   process.Play,
 		KnownHosts: known,
 		Progress:   kube.NewStore(maps, contract.ProgressName(o.provisioning)),
 		Record:     kube.NewStore(maps, contract.PluginsName(o.provisioning)),

@@ -15,7 +15,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/newcluster"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
-	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/software"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -95,10 +94,7 @@ func (o options) ports(in installsoftware.Input) (installsoftware.Ports, error) 
 		Enter: func(ctx context.Context, in installsoftware.Input, log io.Writer) (installsoftware.Cluster, func(), error) {
 			return installsoftware.Enter(ctx, in, newcluster.Ports{Dial: node.DialSSH, KnownHosts: known, Log: log})
 		},
-		Playbook: playbook.Exec(func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
-			defer process.CloseMasters(in.ScratchDir)
-			return process.Exec(ctx, process.KillAfter, c, stdout, stderr)
-		}),
+		Playbook:   process.Play,
 		KnownHosts: known,
 		Progress:   kube.NewStore(maps, contract.ProgressName(o.provisioning)),
 		Record:     kube.NewStore(maps, contract.SoftwareName(o.provisioning)),

@@ -51,7 +51,7 @@ func main() {
 		}
 		out, err := kubespray.Run(ctx, in, kubespray.Ports{
 			Dial:       node.DialSSH,
-			Playbook:   playbook(in.ScratchDir),
+			Playbook:   process.Play,
 			KnownHosts: kube.NewStore(maps, contract.KnownHostsName(*provisioning)),
 			Progress:   kube.NewStore(maps, contract.ProgressName(*provisioning)),
 			Installed:  kube.NewStore(maps, contract.InstalledName(*provisioning)),
@@ -65,14 +65,6 @@ func main() {
 		}
 		return map[string]string{contract.ResultRecap: out.Recap}, nil
 	})
-}
-
-// playbook returns a function that runs ansible-playbook and then closes its SSH connections.
-func playbook(scratch string) func(context.Context, process.Command, io.Writer, io.Writer) (int, error) {
-	return func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
-		defer process.CloseMasters(scratch)
-		return process.Exec(ctx, process.KillAfter, c, stdout, stderr)
-	}
 }
 
 // download opens a file of the depot. It sends no token: nodes read there without one, too.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -67,10 +66,8 @@ func main() {
 func list(ctx context.Context, o options, request contract.Request) (map[string]string, error) {
 	in := seedregistry.ListInput{Request: request, PlaybooksDir: o.playbooksDir, ScratchDir: o.scratchDir}
 	needed, pins, err := seedregistry.List(ctx, in, seedregistry.ListPorts{
-		Playbook: func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
-			return process.Exec(ctx, process.KillAfter, c, stdout, stderr)
-		},
-		Log: os.Stdout,
+		Playbook: process.Play,
+		Log:      os.Stdout,
 	})
 	if err != nil {
 		return nil, err

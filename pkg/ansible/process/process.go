@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -57,14 +58,30 @@ func status(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
-// CloseMasters ends the connections that ssh keeps open for reuse. Their control sockets are in the
-// folder cp below scratch. The processes of these connections run in other sessions, so a signal to
-// the process group does not reach them.
-func CloseMasters(scratch string) {
+// Play runs ansible-playbook like Exec, and then ends the connections that its ssh keeps open for
+// reuse. Those of another playbook that runs at the same time stay.
+func Play(ctx context.Context, c Command, stdout, stderr io.Writer) (int, error) {
+	defer closeMasters(c.Env)
+	return Exec(ctx, KillAfter, c, stdout, stderr)
+}
+
+// ControlPaths is the variable of the environment that names the folder with the control sockets of ssh.
+const ControlPaths = "ANSIBLE_SSH_CONTROL_PATH_DIR"
+
+// closeMasters ends the connections whose control sockets are in the folder that a playbook's
+// environment names. The processes of these connections run in other sessions, so a signal to the
+// process group does not reach them.
+func closeMasters(env []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	sockets, _ := filepath.Glob(filepath.Join(scratch, "cp", "*"))
-	for _, socket := range sockets {
-		_ = exec.CommandContext(ctx, "ssh", "-O", "exit", "-o", "ControlPath="+socket, "host").Run()
+	for _, variable := range env {
+		folder, named := strings.CutPrefix(variable, ControlPaths+"=")
+		if !named {
+			continue
+		}
+		sockets, _ := filepath.Glob(filepath.Join(folder, "*"))
+		for _, socket := range sockets {
+			_ = exec.CommandContext(ctx, "ssh", "-O", "exit", "-o", "ControlPath="+socket, "host").Run()
+		}
 	}
 }

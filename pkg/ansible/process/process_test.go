@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -74,4 +76,27 @@ func alive(pid int) bool {
 	var status bytes.Buffer
 	code, err := Exec(context.Background(), KillAfter, Command{Args: []string{"/bin/grep", "State:", fmt.Sprintf("/proc/%d/status", pid)}}, &status, io.Discard)
 	return err == nil && code == 0 && !strings.Contains(status.String(), "Z")
+}
+
+// Play closes the connections of its own playbook, and not those of another one.
+func TestPlayClosesItsConnections(t *testing.T) {
+	programs, own, other := t.TempDir(), t.TempDir(), t.TempDir()
+	closed := filepath.Join(programs, "closed")
+	for path, content := range map[string]string{
+		filepath.Join(programs, "ssh"): "#!/bin/sh\necho \"$@\" >>" + closed + "\n",
+		filepath.Join(own, "a"):        "", filepath.Join(other, "b"): "",
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
+	c := Command{Args: []string{"/bin/sh", "-c", "exit 3"}, Env: []string{ControlPaths + "=" + own}}
+	if status, err := Play(context.Background(), c, io.Discard, io.Discard); status != 3 || err != nil {
+		t.Fatalf("Play() = %d, %v", status, err)
+	}
+	got, err := os.ReadFile(closed)
+	if want := "-O exit -o ControlPath=" + filepath.Join(own, "a") + " host\n"; err != nil || string(got) != want {
+		t.Errorf("ssh was called with %q, %v; want %q", got, err, want)
+	}
 }

@@ -83,7 +83,9 @@ func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 	if err != nil {
 		return "", nil, task.Because(contract.ReasonInternal, err)
 	}
+	endPrefetch := prefetch(ctx, in, c.pins, ports)
 	recap, err := play(ctx, in, files, ports, report, counted)
+	endPrefetch()
 	if err != nil {
 		return "", nil, err
 	}

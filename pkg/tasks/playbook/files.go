@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/ansible/process"
 )
 
 // Files are the paths of the files that ansible-playbook reads. All are in the scratch folder.
@@ -98,7 +100,7 @@ func (f Files) Env(playbooksDir string) []string {
 		"ANSIBLE_CALLBACKS_ENABLED=", // otherwise kubespray's callbacks would print text between the JSON lines
 		"ANSIBLE_CACHE_PLUGIN_CONNECTION=" + filepath.Join(f.Scratch, "facts"),
 		"ANSIBLE_LOCAL_TEMP=" + filepath.Join(f.Scratch, "tmp"),
-		"ANSIBLE_SSH_CONTROL_PATH_DIR=" + f.ControlPaths,
+		process.ControlPaths + "=" + f.ControlPaths,
 		"ANSIBLE_HOST_KEY_CHECKING=True",
 		"ANSIBLE_SSH_ARGS=" + f.SSHArgs(),
 		"ANSIBLE_RETRY_FILES_ENABLED=False",

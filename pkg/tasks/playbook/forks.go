@@ -19,8 +19,8 @@ const (
 	// kubespray v2.31.0, at most 35 MiB of them are not shared.
 	forkMemory = 40 << 20
 	// fixedMemory is what everything else in the container needs: the task, Ansible's first process (160 MiB
-	// for two hosts) and the scratch folder, which is in memory (at most 256 MiB).
-	fixedMemory = 600 << 20
+	// for two hosts), that of a second playbook beside it, and the scratch folder, which is in memory (at most 256 MiB).
+	fixedMemory = 760 << 20
 	// usualMemory, the limit of Task kubespray, counts for a container whose limit is not known.
 	usualMemory = 2 << 30
 )

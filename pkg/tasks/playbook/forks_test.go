@@ -16,9 +16,9 @@ func TestForks(t *testing.T) {
 		"a fork for each node":               {12, 2, 2 * GiB, 12},
 		"the processors limit":               {100, 2, 16 * GiB, 40},
 		"one processor":                      {100, 1, 16 * GiB, 20},
-		"the memory limits":                  {100, 16, 2 * GiB, 36},
+		"the memory limits":                  {100, 16, 2 * GiB, 32},
 		"more memory":                        {100, 16, 8 * GiB, 100},
-		"little memory":                      {12, 2, 680 << 20, 2},
+		"little memory":                      {12, 2, 840 << 20, 2},
 		"less memory than one host needs":    {12, 2, 64 << 20, 1},
 		"the largest number":                 {7, 2, 1<<63 - 1, 7},
 	} {

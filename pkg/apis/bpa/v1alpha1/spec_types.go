@@ -98,7 +98,7 @@ type KubespraySpec struct {
 // them. They do not change what a playbook does.
 type Acceleration struct {
 	// Disable are the accelerations that the next runs do not use; All: none of them.
-	// +kubebuilder:validation:items:Enum=All;TemplateCache;Threads;InProcess;LazyVariables;PreparedFacts;ModuleCache;Interpreter;Variables
+	// +kubebuilder:validation:items:Enum=All;TemplateCache;Threads;InProcess;LazyVariables;PreparedFacts;ModuleCache;Interpreter;Prefetch;Variables
 	// +listType=set
 	// +optional
 	Disable []string `json:"disable,omitempty"`

@@ -28,12 +28,14 @@ const (
 	ModuleCache = "ModuleCache"
 	// Interpreter keeps a Python process on each node, which starts Ansible's modules.
 	Interpreter = "Interpreter"
+	// Prefetch lets nodes fetch files and images while the playbook still prepares them.
+	Prefetch = "Prefetch"
 	// Variables sets variables of kubespray that let nodes pull images while the playbook goes on: see ExtraVars.
 	Variables = "Variables"
 )
 
 // Names are the names of all accelerations.
-var Names = []string{TemplateCache, Threads, InProcess, LazyVariables, PreparedFacts, ModuleCache, Interpreter, Variables}
+var Names = []string{TemplateCache, Threads, InProcess, LazyVariables, PreparedFacts, ModuleCache, Interpreter, Prefetch, Variables}
 
 //go:embed plugins/README.md plugins/*.py plugins/bpa_acceleration/*.py
 var plugins embed.FS
