@@ -125,7 +125,7 @@ func (m *machine) install() {
 		"etc/kubernetes/manifests/kube-apiserver.yaml":                 "x", "etc/containerd/config.toml": "x", "usr/local/bin/kubelet": "x", "usr/local/bin/containerd": "x",
 		"etc/systemd/system/kubelet.service.d/10-bpa-manager-state.conf": "x",
 		"etc/systemd/system/kubelet.service":                             "x", "var/lib/systemd/timers/stamp-k8s-certs-renew.timer": "", "var/lib/kubelet/config.yaml": "x", "var/lib/etcd/member/snap/db": "x", "opt/cni/bin/bridge": "x",
-		"var/backups/etcd-2026-11-22_08:06:03/snapshot.db": "x", "tmp/releases/kubelet": "x", "root/.kube/config": "x", "root/.ansible/tmp/.keep": "", "etc/machine-info": "PRETTY_HOSTNAME=master-1\n",
+		"var/backups/etcd-2026-11-22_08:06:03/snapshot.db": "x", "tmp/releases/kubelet": "x", "tmp/releases.bpa/tmp1": "x", "root/.kube/config": "x", "root/.ansible/tmp/.keep": "", "etc/machine-info": "PRETTY_HOSTNAME=master-1\n",
 		"etc/hostname": "master-1\n", "proc/sys/kernel/hostname": "master-1\n", "proc/sys/net/ipv4/ip_forward": "1\n",
 		"etc/sysctl.conf": "# of the site\nnet.ipv4.ip_forward=1\nvm.swappiness=10\nkernel.panic=10\nnet.core.somaxconn=1024\n", "etc/fstab": "UUID=1 / ext4 defaults 0 1\n",
 		"etc/hosts":                  "127.0.0.1 localhost\n# Ansible inventory hosts BEGIN\n10.0.0.2 master-1\n# Ansible inventory hosts END\n",

@@ -55,13 +55,14 @@ shared_paths() {
 }
 
 # Paths of BPA on a node, except /etc/bpa. trust.go and aptsource.go of the task kubespray write the
-# depot's files, and modules.py of package acceleration writes the folder for Ansible's modules.
+# depot's files, modules.py of package acceleration writes the folder for Ansible's modules, and prefetch.yml of
+# the task kubespray the folder beside /tmp/releases.
 bpa_paths() {
   for p in /usr/local/share/ca-certificates /etc/pki/ca-trust/source/anchors /etc/pki/trust/anchors; do
     for f in "$R$p"/bpa-depot*.crt "$R$p"/etcd-ca.crt "$R$p"/kube-ca.crt "$R$p"/etcd-ca.pem; do [ ! -e "$f" ] || echo "${f#"$R"}"; done
   done
   for f in "$R"/run/bpa-ansible-*; do [ ! -e "$f" ] || echo "${f#"$R"}"; done
-  echo /etc/apt/sources.list.d/bpa-depot.sources; echo /etc/apt/apt.conf.d/90bpa-depot
+  echo /etc/apt/sources.list.d/bpa-depot.sources; echo /etc/apt/apt.conf.d/90bpa-depot; echo /tmp/releases.bpa
 }
 
 # marked succeeds if BPA has used this machine.

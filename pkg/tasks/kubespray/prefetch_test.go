@@ -1,0 +1,92 @@
+package kubespray
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/akraino-icn/bpa/pkg/ansible/process"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
+)
+
+// withRoles lets the playbooks of a fixture have kubespray's roles.
+func withRoles(t *testing.T, w *fixture) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(w.in.PlaybooksDir, "roles", "kubespray_defaults"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The nodes fetch while the playbook runs. The end of the playbook ends this, and its failure is none of the run.
+func TestPrefetch(t *testing.T) {
+	for name, fetch := range map[string]func(ctx context.Context, stdout, stderr io.Writer) int{
+		"is still busy at the end": func(ctx context.Context, _, _ io.Writer) int {
+			<-ctx.Done()
+			return 143
+		},
+		"fails": func(_ context.Context, stdout, stderr io.Writer) int {
+			return recorded("failed", 2)(process.Command{}, stdout, stderr)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t, 1)
+			withRoles(t, w)
+			ports, begun := w.ports(), make(chan process.Command, 1)
+			ended := make(chan struct{})
+			installs := ports.Playbook
+			ports.Playbook = func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
+				if !strings.HasSuffix(c.Args[len(c.Args)-1], "prefetch.yml") {
+					begun <- <-begun // the playbook of the installation ends after the other one has begun
+					if name == "fails" {
+						<-ended
+					}
+					return installs(ctx, c, stdout, stderr)
+				}
+				begun <- c
+				defer close(ended)
+				return fetch(ctx, stdout, stderr), nil
+			}
+			if _, err := Run(t.Context(), w.in, ports); err != nil {
+				t.Fatalf("%v\n%s", err, &w.log)
+			}
+			c := <-begun
+			select {
+			case <-ended:
+			default:
+				t.Error("the run has ended, and the nodes still fetch")
+			}
+			own := process.ControlPaths + "=" + filepath.Join(w.in.ScratchDir, "prefetch", "cp")
+			if !slices.Contains(c.Env, own) {
+				t.Errorf("environment %q, want %s: the end of one playbook would end the connections of the other", c.Env, own)
+			}
+			if logged := strings.Contains(w.log.String(), "were not prefetched, so the playbook fetches them: "); logged != (name == "fails") {
+				t.Errorf("the log says that it failed: %t\n%s", logged, &w.log)
+			}
+		})
+	}
+}
+
+func TestNoPrefetch(t *testing.T) {
+	for name, change := range map[string]func(*Input){
+		"switched off":              func(in *Input) { in.Request.SwitchedOff = []string{acceleration.Prefetch} },
+		"all switched off":          func(in *Input) { in.Request.SwitchedOff = []string{acceleration.All} },
+		"an upgrade":                func(in *Input) { in.Playbook = contract.PlaybookUpgrade },
+		"a reset":                   func(in *Input) { in.Playbook = contract.PlaybookReset },
+		"a part of the playbook":    func(in *Input) { in.tags = "master" },
+		"playbooks of another kind": func(in *Input) { in.PlaybooksDir = t.TempDir() },
+	} {
+		w := newFixture(t, 0)
+		withRoles(t, w)
+		if !w.in.prefetches() {
+			t.Fatal("an installation does not prefetch")
+		}
+		if change(&w.in); w.in.prefetches() {
+			t.Errorf("%s: prefetches", name)
+		}
+	}
+}
