@@ -101,7 +101,7 @@ func benchEach(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, table strin
 	t.Helper()
 	reference := accelerated(t, s, p, "all", acceleration.Names...).again(t, s)
 	for _, one := range acceleration.Names {
-		if one == acceleration.Variables { // changes only how images get onto new nodes
+		if one == acceleration.Variables || one == acceleration.Prefetch { // change only how files and images get onto new nodes
 			continue
 		}
 		others := slices.DeleteFunc(slices.Clone(acceleration.Names), func(name string) bool { return name == one })

@@ -14,7 +14,7 @@ import (
 func TestOn(t *testing.T) {
 	for name, test := range map[string]struct{ off, want []string }{
 		"all are on":      {nil, Names},
-		"one is off":      {[]string{InProcess}, []string{TemplateCache, Threads, LazyVariables, PreparedFacts, ModuleCache, Interpreter, Variables}},
+		"one is off":      {[]string{InProcess}, []string{TemplateCache, Threads, LazyVariables, PreparedFacts, ModuleCache, Interpreter, Prefetch, Variables}},
 		"all are off":     {[]string{InProcess, All}, nil},
 		"an unknown name": {[]string{"Magic"}, Names},
 	} {
@@ -22,7 +22,7 @@ func TestOn(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if !slices.Equal(Names, []string{TemplateCache, Threads, InProcess, LazyVariables, PreparedFacts, ModuleCache, Interpreter, Variables}) {
+	if !slices.Equal(Names, []string{TemplateCache, Threads, InProcess, LazyVariables, PreparedFacts, ModuleCache, Interpreter, Prefetch, Variables}) {
 		t.Error("On has changed Names")
 	}
 }
