@@ -1,6 +1,7 @@
 package kubespray
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -21,6 +23,11 @@ func withRoles(t *testing.T, w *fixture) {
 		t.Fatal(err)
 	}
 }
+
+// onWrite is a writer.
+type onWrite func(p []byte) (int, error)
+
+func (write onWrite) Write(p []byte) (int, error) { return write(p) }
 
 // The nodes fetch while the playbook runs. The end of the playbook ends this, and its failure is none of the run.
 func TestPrefetch(t *testing.T) {
@@ -37,13 +44,22 @@ func TestPrefetch(t *testing.T) {
 			w := newFixture(t, 1)
 			withRoles(t, w)
 			ports, begun := w.ports(), make(chan process.Command, 1)
-			ended := make(chan struct{})
+			ended, logged := make(chan struct{}), make(chan struct{})
+			ports.Log = onWrite(func(p []byte) (int, error) {
+				if bytes.Contains(p, []byte("were not prefetched, so the playbook fetches them: ")) {
+					close(logged)
+				}
+				return w.log.Write(p)
+			})
 			installs := ports.Playbook
 			ports.Playbook = func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
 				if !strings.HasSuffix(c.Args[len(c.Args)-1], "prefetch.yml") {
 					begun <- <-begun // the playbook of the installation ends after the other one has begun
 					if name == "fails" {
-						<-ended
+						select {
+						case <-logged:
+						case <-ctx.Done():
+						}
 					}
 					return installs(ctx, c, stdout, stderr)
 				}
@@ -51,7 +67,9 @@ func TestPrefetch(t *testing.T) {
 				defer close(ended)
 				return fetch(ctx, stdout, stderr), nil
 			}
-			if _, err := Run(t.Context(), w.in, ports); err != nil {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			if _, err := Run(ctx, w.in, ports); err != nil {
 				t.Fatalf("%v\n%s", err, &w.log)
 			}
 			c := <-begun
@@ -64,8 +82,8 @@ func TestPrefetch(t *testing.T) {
 			if !slices.Contains(c.Env, own) {
 				t.Errorf("environment %q, want %s: the end of one playbook would end the connections of the other", c.Env, own)
 			}
-			if logged := strings.Contains(w.log.String(), "were not prefetched, so the playbook fetches them: "); logged != (name == "fails") {
-				t.Errorf("the log says that it failed: %t\n%s", logged, &w.log)
+			if failed := strings.Contains(w.log.String(), "were not prefetched"); failed != (name == "fails") {
+				t.Errorf("the log says that it failed: %t\n%s", failed, &w.log)
 			}
 		})
 	}
