@@ -30,7 +30,7 @@ func prefetch(ctx context.Context, in Input, pins ssh.Pins, ports Ports) (end fu
 	go func() {
 		defer close(ended)
 		if err := in.fetch(ctx, pins, ports); err != nil && ctx.Err() == nil {
-			fmt.Fprintf(ports.Log, "Files and images were not prefetched, so the playbook fetches them: %v\n", err)
+			fmt.Fprintf(ports.Log, "Not everything was prefetched, so the playbook fetches the rest: %v\n", err)
 		}
 	}()
 	return func() {
@@ -40,9 +40,11 @@ func prefetch(ctx context.Context, in Input, pins ssh.Pins, ports Ports) (end fu
 }
 
 // prefetches reports whether the playbook installs nodes with kubespray's roles. An upgrade fetches
-// before it takes a node out of service.
+// before it takes a node out of service. Without Threads, the second playbook would need the memory of one
+// process for each node, which playbook.Forks gives to the first.
 func (in Input) prefetches() bool {
-	return slices.Contains(acceleration.On(in.Request.SwitchedOff), acceleration.Prefetch) &&
+	on := acceleration.On(in.Request.SwitchedOff)
+	return slices.Contains(on, acceleration.Prefetch) && slices.Contains(on, acceleration.Threads) &&
 		(in.Playbook == contract.PlaybookInstall || in.Playbook == contract.PlaybookScale) && in.tags == "" &&
 		exists(filepath.Join(in.PlaybooksDir, "roles", "kubespray_defaults"))
 }

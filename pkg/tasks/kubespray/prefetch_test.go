@@ -46,7 +46,7 @@ func TestPrefetch(t *testing.T) {
 			ports, begun := w.ports(), make(chan process.Command, 1)
 			ended, logged := make(chan struct{}), make(chan struct{})
 			ports.Log = onWrite(func(p []byte) (int, error) {
-				if bytes.Contains(p, []byte("were not prefetched, so the playbook fetches them: ")) {
+				if bytes.Contains(p, []byte("Not everything was prefetched, so the playbook fetches the rest: ")) {
 					close(logged)
 				}
 				return w.log.Write(p)
@@ -82,7 +82,7 @@ func TestPrefetch(t *testing.T) {
 			if !slices.Contains(c.Env, own) {
 				t.Errorf("environment %q, want %s: the end of one playbook would end the connections of the other", c.Env, own)
 			}
-			if failed := strings.Contains(w.log.String(), "were not prefetched"); failed != (name == "fails") {
+			if failed := strings.Contains(w.log.String(), "Not everything was prefetched"); failed != (name == "fails") {
 				t.Errorf("the log says that it failed: %t\n%s", failed, &w.log)
 			}
 		})
@@ -93,6 +93,7 @@ func TestNoPrefetch(t *testing.T) {
 	for name, change := range map[string]func(*Input){
 		"switched off":              func(in *Input) { in.Request.SwitchedOff = []string{acceleration.Prefetch} },
 		"all switched off":          func(in *Input) { in.Request.SwitchedOff = []string{acceleration.All} },
+		"no threads":                func(in *Input) { in.Request.SwitchedOff = []string{acceleration.Threads} },
 		"an upgrade":                func(in *Input) { in.Playbook = contract.PlaybookUpgrade },
 		"a reset":                   func(in *Input) { in.Playbook = contract.PlaybookReset },
 		"a part of the playbook":    func(in *Input) { in.tags = "master" },

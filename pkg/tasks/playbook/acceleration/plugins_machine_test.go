@@ -31,7 +31,10 @@ func newMachine(t *testing.T, namespace string) machine {
 	t.Helper()
 	s := site.New(t, namespace, 1, 0)
 	s.On("host-1", `useradd --create-home --shell /bin/bash login && cp -r /root/.ssh /home/login/ && chown -R login: /home/login/.ssh
-		echo "login ALL=(ALL) NOPASSWD: ALL" >/etc/sudoers.d/login`)
+		echo "login ALL=(ALL) NOPASSWD: ALL" >/etc/sudoers.d/login
+		echo "127.0.0.1 bpa-renamed" >>/etc/hosts
+		# Ansible imports this module of Debian's python3-systemd, which imports uuid, which lets Python keep the host name.
+		folder=/usr/lib/python3/dist-packages/systemd && mkdir -p $folder && touch $folder/__init__.py && echo "import uuid" >$folder/journal.py`)
 	p, folder := newPlayer(t), short(t)
 	key, inventory := filepath.Join(folder, "key"), filepath.Join(folder, "hosts.ini")
 	put(t, key, string(s.Secret("ssh-key", "ssh-privatekey")))

@@ -8,7 +8,7 @@ sudo that Ansible has made for the module. This process starts further modules b
 broker.py, a process beside ansible-playbook, owns the connections to these processes, because the
 processes that Ansible starts for its tasks end with them. If the broker has no process for a node, or
 this process is busy, the module runs as always. If a connection is lost after a module was sent, the host is
-unreachable, as if Ansible's own ssh had lost it.
+unreachable, as if Ansible's own ssh had lost it. If it is lost while a file is written, Ansible's own ssh writes the file.
 """
 from __future__ import annotations
 
@@ -175,7 +175,11 @@ def start(folder, strategy):
 
     def transport(self, in_path, out_path, sftp_action):
         request = _attempt(_put, self, self, in_path, out_path) if sftp_action == "put" else None
-        answer = request and client.run(*request)
+        try:
+            answer = request and client.run(*request)
+        except AnsibleConnectionFailure as error:  # a file can be written again, over a new connection
+            display.debug("acceleration: %s" % error)
+            answer = None
         if answer and answer[0] == 0:
             return answer
         return transport_builtin(self, in_path, out_path, sftp_action)  # again, for its message

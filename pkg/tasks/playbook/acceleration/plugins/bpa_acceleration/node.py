@@ -108,6 +108,8 @@ def _run_module(modules, header, text, archive):
     main.__dict__.update({"__builtins__": builtins, ARCHIVE.decode(): archive})
     sys.modules["__main__"], sys.argv = main, [""]
     importlib.invalidate_caches()
+    if "platform" in sys.modules:
+        sys.modules["platform"]._uname_cache = None  # it has the host name of the time of its import
     if "random" in sys.modules:
         sys.modules["random"].seed()
     try:
