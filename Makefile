@@ -106,6 +106,7 @@ integration-long: tools ## Test that one host that fails to receive its image co
 	go test ./test/integration -tags integration -run $(long) -count=1 -v -timeout 40m
 e2e: up plugin ## Test user scenarios, also with failures, on lab machines
 	go test ./pkg/tasks/software ./pkg/tasks/playbook/acceleration -tags integration -run "Real|ModuleActions|Plugins" -count=1 -timeout 20m
+	go test ./pkg/tasks/kubespray -tags integration -run RealPrefetch -count=1 -timeout 5m
 	go test ./test/e2e/... ./pkg/tasks/seedregistry ./pkg/tasks/backup ./pkg/tasks/playbook/acceleration -tags e2e -skip '^(TestChange|TestUpgradeCluster|TestPatch|TestConfigure|TestPlugins|TestCPUManager|TestSoftware|TestSoftwareReboot|TestRestore|TestRestoreOfThree)$$' -count=1 -v -timeout 55m
 e2e-change: up plugin ## Test one cluster that grows, loses machines and shrinks, on lab machines (about 15 min)
 	go test ./test/e2e -tags e2e -run '^TestChange$$' -count=1 -v -timeout 40m

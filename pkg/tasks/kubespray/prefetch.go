@@ -40,11 +40,9 @@ func prefetch(ctx context.Context, in Input, pins ssh.Pins, ports Ports) (end fu
 }
 
 // prefetches reports whether the playbook installs nodes with kubespray's roles. An upgrade fetches
-// before it takes a node out of service. Without Threads, the second playbook would need the memory of one
-// process for each node, which playbook.Forks gives to the first.
+// before it takes a node out of service.
 func (in Input) prefetches() bool {
-	on := acceleration.On(in.Request.SwitchedOff)
-	return slices.Contains(on, acceleration.Prefetch) && slices.Contains(on, acceleration.Threads) &&
+	return slices.Contains(acceleration.On(in.Request.SwitchedOff), acceleration.Prefetch) &&
 		(in.Playbook == contract.PlaybookInstall || in.Playbook == contract.PlaybookScale) && in.tags == "" &&
 		exists(filepath.Join(in.PlaybooksDir, "roles", "kubespray_defaults"))
 }

@@ -93,7 +93,6 @@ func TestNoPrefetch(t *testing.T) {
 	for name, change := range map[string]func(*Input){
 		"switched off":              func(in *Input) { in.Request.SwitchedOff = []string{acceleration.Prefetch} },
 		"all switched off":          func(in *Input) { in.Request.SwitchedOff = []string{acceleration.All} },
-		"no threads":                func(in *Input) { in.Request.SwitchedOff = []string{acceleration.Threads} },
 		"an upgrade":                func(in *Input) { in.Playbook = contract.PlaybookUpgrade },
 		"a reset":                   func(in *Input) { in.Playbook = contract.PlaybookReset },
 		"a part of the playbook":    func(in *Input) { in.tags = "master" },

@@ -51,12 +51,15 @@ type settings struct {
 	Interpreter   string   `json:"interpreter,omitempty"`
 }
 
-// On returns the accelerations that are not switched off.
+// On returns the accelerations that are not switched off. Prefetch is off without Threads: its playbook would
+// need one process for each node, and playbook.Forks gives their memory to the playbook of the run.
 func On(switchedOff []string) []string {
 	if slices.Contains(switchedOff, All) {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(Names), func(name string) bool { return slices.Contains(switchedOff, name) })
+	return slices.DeleteFunc(slices.Clone(Names), func(name string) bool {
+		return slices.Contains(switchedOff, name) || name == Prefetch && slices.Contains(switchedOff, Threads)
+	})
 }
 
 // Install writes the plugin and an empty folder for its cache into a folder that only this user can read,

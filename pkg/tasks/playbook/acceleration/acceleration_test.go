@@ -15,6 +15,7 @@ func TestOn(t *testing.T) {
 	for name, test := range map[string]struct{ off, want []string }{
 		"all are on":      {nil, Names},
 		"one is off":      {[]string{InProcess}, []string{TemplateCache, Threads, LazyVariables, PreparedFacts, ModuleCache, Interpreter, Prefetch, Variables}},
+		"no threads":      {[]string{Threads}, []string{TemplateCache, InProcess, LazyVariables, PreparedFacts, ModuleCache, Interpreter, Variables}},
 		"all are off":     {[]string{InProcess, All}, nil},
 		"an unknown name": {[]string{"Magic"}, Names},
 	} {
