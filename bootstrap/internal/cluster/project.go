@@ -57,15 +57,18 @@ func (c Cluster) Deploy(ctx context.Context) (bool, error) {
 	}); err != nil {
 		return false, err
 	}
-	resolved, err := c.resolveProject(ctx, root, source, AnsibleImage)
+	base := playbooksImage(ctx)
+	resolved, err := c.resolveProject(ctx, root, source, base)
 	if err != nil {
 		return false, err
 	}
-	release, err := c.kubesprayTasks(ctx, root)
-	if err != nil {
-		return false, err
+	if base == KubesprayImage {
+		standIn, err := c.standInTasks(ctx, root)
+		if err != nil {
+			return false, err
+		}
+		resolved = append(resolved, standIn...)
 	}
-	resolved = append(resolved, release...)
 	changed := !c.applied("project", resolved)
 	if err := c.applyAndRecord(ctx, "project", resolved); err != nil { // always apply: a developer may have deleted some objects
 		return false, err
