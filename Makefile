@@ -27,7 +27,12 @@ debian = command -v $(1) >/dev/null || { apt-get update -q && RUNLEVEL=1 DEBIAN_
 
 .PHONY: help
 help: ## Show this help
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -v tty="$$([ -t 1 ] && echo 1 || true)" 'BEGIN {FS = ":.*## "; if (tty) {b = "\033[1m"; n = "\033[0m"}} \
+	  function line() {return sprintf("  %s%-24s%s %s\n", b, $$1, n, $$2)} \
+	  /^##@ / {printf "\n%s%s%s\n", b, substr($$0, 5), n} \
+	  /^[a-z0-9-]+:.*## / {sub(/:.*/, "", $$1); if ($$1 ~ /^(e2e|integration-|survival)/) tests = tests line(); else printf "%s", line()} \
+	  END {if (tests) printf "\n%sEnd-to-end and long tests%s\n%s", b, n, tests}' $(MAKEFILE_LIST)
+	@echo
 	@echo "  State is in BPA_STATE=$(BPA_STATE). KUBESPRAY=<checkout of v2.31.0> names a kubespray other than $(BPA_STATE)/kubespray (make kubespray)."
 
 ##@ Use
