@@ -30,6 +30,9 @@ func (w *scene) renders(t *testing.T) {
 		next = append(next, change.Plugins(state), change.Software(state), change.Check(state))
 	}
 	for _, step := range next {
+		if step.Operation == contract.OperationCollect && w.seen.Memory != nil {
+			w.collects(t, step)
+		}
 		if !contract.OperationOf(step.Operation).Has(contract.TaskRenderInventory) {
 			continue
 		}
@@ -44,6 +47,20 @@ func (w *scene) renders(t *testing.T) {
 		if want := w.present(); !slices.Equal(want, got) {
 			t.Errorf("%s is rendered for %v, but the record has %v", step.Operation, got, want)
 		}
+	}
+}
+
+// collects checks that the next run collects the kubeconfig from nodes of the record only.
+func (w *scene) collects(t *testing.T, step change.Step) {
+	t.Helper()
+	step.Request.Operation = step.Operation
+	var names []string
+	for _, n := range step.Request.NodesOf(w.seen.Nodes) {
+		names = append(names, n.Name)
+	}
+	slices.Sort(names)
+	if want := w.present(); !slices.Equal(want, names) {
+		t.Errorf("the kubeconfig is collected from %v, but the record has %v", names, want)
 	}
 }
 
