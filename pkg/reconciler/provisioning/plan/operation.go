@@ -13,7 +13,7 @@ import (
 // requested the run, which claims missing standby hosts, collects a new kubeconfig, or repairs the plugins.
 func (s Seen) operation(now time.Time) change.Step {
 	if s.onlyCollects() {
-		return change.Step{Operation: contract.OperationCollect, Request: s.Request}
+		return s.collect()
 	}
 	if !s.Complete() {
 		return change.Step{Operation: contract.OperationInstall, Request: s.Request}
@@ -33,7 +33,15 @@ func (s Seen) operation(now time.Time) change.Step {
 		}
 		return change.Step{Operation: contract.OperationPlugins, Request: s.Request}
 	}
-	return change.Step{Operation: contract.OperationCollect, Request: s.Request}
+	return s.collect()
+}
+
+// collect returns the operation that collects the kubeconfig, from the nodes of the record if there is one.
+func (s Seen) collect() change.Step {
+	if s.Memory == nil || !s.Complete() {
+		return change.Step{Operation: contract.OperationCollect, Request: s.Request}
+	}
+	return change.Collect(s.State())
 }
 
 // owesCheck reports, if no other change is left, whether the check of the cluster after the newest run has

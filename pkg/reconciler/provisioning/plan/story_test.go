@@ -77,6 +77,7 @@ func play(t *testing.T, text string, brief bool) string {
 			}
 		}
 		out = append(out, rule, w.describe(), "")
+		w.renders(t)
 	}
 	return strings.TrimRight(strings.Join(out, "\n"), "\n") + "\n"
 }
