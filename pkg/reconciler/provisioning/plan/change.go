@@ -128,7 +128,7 @@ func (s Seen) members() []contract.Node {
 
 // isMember reports whether the host is that of a node of the installed cluster.
 func (s Seen) isMember(host string) bool {
-	return slices.ContainsFunc(s.members(), func(n contract.Node) bool { return n.Host == host })
+	return slices.ContainsFunc(s.members(), func(n contract.Node) bool { return n.Host == host && !s.exchanged(n) })
 }
 
 // refused returns the parts of the spec that are not applied to the installed cluster. With
