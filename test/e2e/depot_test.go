@@ -30,7 +30,7 @@ type depotAdmin struct {
 func keeper(t *testing.T, s *site.Site) {
 	t.Helper()
 	if out, err := s.TryKubectl("", "create", "serviceaccount", "keeper"); err != nil {
-		if strings.Contains(out, "AlreadyExists") {
+		if strings.Contains(out, "already exists") {
 			return
 		}
 		t.Fatal(out)
