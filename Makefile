@@ -77,6 +77,7 @@ plugin: ## Build the kubectl plugin (kubectl bpa)
 .PHONY: test unit integration integration-long e2e e2e-change e2e-upgrade e2e-configure e2e-plugins e2e-software e2e-restore e2e-kubespray e2e-kubespray-life e2e-kubespray-change e2e-kubespray-upgrade e2e-kubespray-same kubespray-story survival
 test: unit integration e2e survival kubespray-story ## Run all tests: unit, integration (real API server), e2e (real clusters), survival, kubespray
 unit: ## Run the tests that need no cluster
+	$(call debian,python3,python3)
 	go test -timeout 20m ./...
 	go test -C bootstrap ./...
 integration: tools ## Test with real servers and clients: kube-apiserver, Metal3, Ironic, S3, containerd, skopeo, apt-get, tus-js-client, OCI conformance
