@@ -105,6 +105,7 @@ test: unit integration survival e2e ## Run all tests that fit into 50 minutes: u
 test-long: ## Run the tests that make test leaves out (about 3 h)
 	@for target in $(left-out); do $(MAKE) --no-print-directory "$$target" || failed="$$failed $$target"; done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 unit: ## Run the tests that need no cluster
+	$(call debian,python3,python3)
 	go test -timeout 20m ./...
 	go test -C bootstrap ./...
 integration: tools ## Test with real servers and clients: kube-apiserver, Metal3, Ironic, S3, containerd, skopeo, apt-get, tus-js-client, OCI conformance

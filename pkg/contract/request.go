@@ -98,6 +98,9 @@ type Request struct {
 	// SwitchedOff are the names of the accelerations of kubespray that the run does not use, as package
 	// acceleration has them. The cluster's identity does not depend on them.
 	SwitchedOff []string `json:"switchedOff,omitempty"`
+	// Unaccelerated is the name of the run whose playbook failed with accelerations (Failure.Accelerated). This run and
+	// all further attempts at the same state use none. Empty: SwitchedOff counts. The cluster's identity does not depend on it.
+	Unaccelerated string `json:"unaccelerated,omitempty"`
 	// Plugins are the plugins of the cluster, in the order of their needs. The cluster's identity does
 	// not depend on them.
 	Plugins []Plugin `json:"plugins,omitempty"`

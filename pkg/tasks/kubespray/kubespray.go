@@ -141,6 +141,9 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	if err != nil {
 		return Output{}, err
 	}
+	if why := in.unaccelerated(); why != "" {
+		recap += "; without acceleration" + why
+	}
 	fmt.Fprintf(ports.Log, "\n%s\n", recap)
 	return Output{Recap: recap}, nil
 }

@@ -770,7 +770,8 @@ func (w *scene) task(t *testing.T, name, state, text string) {
 	case "fails", "refuses": // the task reports the failure itself: reason|host|step|message
 		task.State, task.Reason = Failed, "Failed"
 		parts := strings.SplitN(text, "|", 4)
-		task.Failure = &contract.Failure{Reason: contract.Reason(parts[0]), Host: parts[1], Step: parts[2], Message: parts[3]}
+		reason, accelerated := strings.CutPrefix(parts[0], "accelerated ")
+		task.Failure = &contract.Failure{Reason: contract.Reason(reason), Accelerated: accelerated, Host: parts[1], Step: parts[2], Message: parts[3]}
 	case "dies": // only Tekton reports the failure: reason and message
 		task.State = Failed
 		task.Reason, task.Message, _ = strings.Cut(text, " ")
@@ -958,6 +959,9 @@ func describeStep(s Step) string {
 		}
 		if s.Played != "" {
 			text += ", played " + s.Played
+		}
+		if s.Request.Unaccelerated != "" {
+			text += ", without acceleration"
 		}
 	}
 	if len(s.Runs) > 0 {

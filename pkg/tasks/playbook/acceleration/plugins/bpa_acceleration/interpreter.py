@@ -12,7 +12,7 @@ unreachable, as if Ansible's own ssh had lost it. If it is lost while a file is 
 """
 from __future__ import annotations
 
-import hashlib
+import functools
 import os
 import re
 import shlex
@@ -79,6 +79,9 @@ def _needs_more(connection):
             become and (become.prompt or become.get_option("become_user") not in (None, "", "root")))
 
 
+_name_of = functools.lru_cache(64)(modules.name_of)
+
+
 def _module(command, data):
     """Return the request for a module, or None if the command is none."""
     module = MODULE.search(data)
@@ -87,7 +90,7 @@ def _module(command, data):
     if not start:
         return None
     archive = module.group(1)
-    header = {"start": words[:-1] + [start[0]], "variables": start[1], "archive": hashlib.sha256(archive).hexdigest(), "cache": modules.FOLDER}
+    header = {"start": words[:-1] + [start[0]], "variables": start[1], "archive": _name_of(archive), "cache": modules.FOLDER}
     return header, data[:module.start(1) - 1] + node.ARCHIVE + data[module.end(1) + 1:], archive
 
 
