@@ -28,7 +28,8 @@ const (
 	// changed on it.
 	ReasonHostOccupied Reason = "HostOccupied"
 	// ReasonResetIncomplete: parts of a cluster are left on a host after a reset, or a host with such
-	// parts cannot be reset safely. The playbook of an installation has not run. Transient.
+	// parts cannot be reset safely, or the former machine of a node that is replaced still runs. The playbook
+	// of an installation has not run. Transient.
 	ReasonResetIncomplete Reason = "ResetIncomplete"
 	// ReasonDrainBlocked: pods did not leave a node that is to be removed or upgraded, for example
 	// because of a PodDisruptionBudget. The node is in the cluster and accepts pods again. Transient.

@@ -168,7 +168,7 @@ func isMemberOf(former []contract.Node, n contract.Node) bool {
 // before prepares the cluster for the new control plane: it removes lost control planes, and what an
 // unfinished attempt has left in etcd.
 func (a *addition) before(ctx context.Context, c contact) error {
-	a.c.pins = c.pins
+	a.c = c
 	a.planes.access = a.access()
 	a.progress.set(2, "Check etcd")
 	found, err := findCluster(ctx, a.in.only(a.planes.stay), a.key, c.pins, a.ports)

@@ -67,6 +67,9 @@ func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 		return "", nil, err
 	}
 	if in.fresh == nil { // see addition.forget
+		if err := c.removeFormer(ctx, in, key, ports); err != nil {
+			return "", nil, err
+		}
 		forget(ctx, in, key, c.pins, ports, false)
 	}
 	if err := resetLeftovers(ctx, in, key, c, ports, progress); err != nil {

@@ -17,7 +17,8 @@ const (
 )
 
 // leaveControlPlane takes the control planes that leave out of etcd. Before that, the others stop
-// using their API servers, and after that their members of etcd.
+// using their API servers, and after that their members of etcd. The record has them without their members
+// from then on, because members of etcd count for its majority.
 func (r *remover) leaveControlPlane(ctx context.Context) error {
 	leave := node.ControlPlanes(r.leave)
 	if len(leave) == 0 {
@@ -31,6 +32,16 @@ func (r *remover) leaveControlPlane(ctx context.Context) error {
 	}
 	r.progress.set(leaveFrom, "Remove "+names(leave)+" from etcd")
 	if err := r.eachMember(ctx, (*cluster).removeMember); err != nil {
+		return err
+	}
+	err := r.members.change(ctx, func(next *contract.Installed) { // if a reset fails, its node stays in the record
+		for i, n := range next.Nodes {
+			if named(leave, n.Name) {
+				next.Nodes[i].Etcd = ""
+			}
+		}
+	})
+	if err != nil {
 		return err
 	}
 	if err := p.publish(ctx); err != nil {

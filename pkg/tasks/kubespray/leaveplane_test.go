@@ -3,6 +3,7 @@ package kubespray
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -165,5 +166,33 @@ func TestRemoveControlPlaneWhileTheFirstIsLost(t *testing.T) {
 		if got := p.read(fmt.Sprintf("machine-%d/etc/kubernetes/admin.conf", i)); strings.Contains(got, "10.60.0.1:") {
 			t.Errorf("admin.conf of master-%d names the lost control plane: %s", i, got)
 		}
+	}
+}
+
+// The machine of a control plane is not empty after its reset, so its node stays in the record. It is no member
+// of etcd any more and does not count for the majority.
+func TestAControlPlaneThatHasLeftEtcdIsNoMember(t *testing.T) {
+	p := newLeaving(t, false, 3, "master-3")
+	healthy := p.disks[2].before
+	p.disks[2].before = func(script string, stderr io.Writer) int {
+		if script == "clean" {
+			fmt.Fprint(stderr, "mount /var/lib/kubelet/x is left")
+			return 3
+		}
+		return healthy(script, stderr)
+	}
+	_, err := p.run()
+	if f := task.FailureOf(err); f.Reason != contract.ReasonResetIncomplete {
+		t.Fatalf("failure %+v\n%s", f, &p.log)
+	}
+	if record := p.now(); !named(record.Nodes, "master-3") || !slices.Equal(etcdNames(record), []string{"etcd1", "etcd2"}) {
+		t.Errorf("record %+v", record)
+	}
+	p.disks[2].before = healthy
+	if _, err := p.run(); err != nil {
+		t.Fatalf("%v\n%s", err, &p.log)
+	}
+	if record := p.now(); named(record.Nodes, "master-3") || !slices.Equal(etcdNames(record), []string{"etcd1", "etcd2"}) {
+		t.Errorf("record after the next attempt %+v", record)
 	}
 }

@@ -22,12 +22,10 @@ func (a *addition) forget(ctx context.Context, found *cluster, lost contract.Nod
 	if err != nil {
 		return unanswered("find the address of node "+lost.Name, err)
 	}
-	// the new machine can have the address of the old one, which is off then
-	moved := slices.ContainsFunc(a.in.Nodes, func(n contract.Node) bool { return n.Address == lost.Address })
 	itself := address == "" || address == lost.Address
-	if itself && found.ready[lost.Name] {
-		if moved {
-			return nil
+	if itself && found.ready[lost.Name] { // the new machine can have the name and the address of the old one
+		if taken, err := a.takenOver(ctx, found, lost.Name); err != nil || taken {
+			return err
 		}
 	}
 	if itself && found.ready[lost.Name] && !found.w.awaitUnready(ctx, lost.Name) {
@@ -50,6 +48,19 @@ func (a *addition) forget(ctx context.Context, found *cluster, lost contract.Nod
 		return unanswered("delete node "+lost.Name, err)
 	}
 	return nil
+}
+
+// takenOver reports whether the Node of a lost control plane is that of its new machine, which has joined or
+// which an unfinished attempt has begun to join.
+func (a *addition) takenOver(ctx context.Context, found *cluster, name string) (bool, error) {
+	i := slices.IndexFunc(a.in.Nodes, func(n contract.Node) bool { return n.Name == name })
+	switch {
+	case i < 0:
+		return false, nil
+	case !slices.Contains(a.in.fresh, name):
+		return true, nil
+	}
+	return a.c.hasNode(ctx, a.in, found.w, a.in.Nodes[i], a.key, a.ports)
 }
 
 // addressOf returns the internal address of a node; empty: there is none.
