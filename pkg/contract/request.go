@@ -308,4 +308,7 @@ type Progress struct {
 	Task    string `json:"task,omitempty"` // empty: TaskKubespray
 	Percent int    `json:"percent"`        // of this task, 0 to 100
 	Step    string `json:"step"`           // such as the name of the Ansible task
+	// Engine is the name and the release of the playbooks, such as "kubespray v2.31.0". It is empty if
+	// the task does not know it.
+	Engine string `json:"engine,omitempty"`
 }

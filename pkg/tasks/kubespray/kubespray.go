@@ -111,6 +111,14 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	ports.Log = playbook.Locked(ports.Log)
 	progress := startProgress(ctx, ports.Progress, in.Run, ports.Log)
 	defer progress.end()
+	playbooks, err := engineOf(in.PlaybooksDir)
+	if err != nil { // a site's own playbooks need no description
+		fmt.Fprintf(ports.Log, "The release of the playbooks is not known: %v\n", err)
+	}
+	progress.SetEngine(playbooks.String())
+	if err := playbooks.check(in); err != nil {
+		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
+	}
 	run := install
 	switch in.Playbook {
 	case contract.PlaybookReset:

@@ -111,10 +111,16 @@ func (s Seen) quorum() bool {
 }
 
 // repaired reports whether the newest run has repaired the loss, even if the list of nodes still has
-// the lost node.
+// the lost node. It has not if the lost node is the one that this run has installed: a host of the same name
+// can be lost again.
 func (s Seen) repaired(l Loss) bool {
 	newest := s.Newest()
-	return newest != nil && newest.State == Succeeded && slices.Contains(newest.Replaces, l.Key())
+	if newest == nil || newest.State != Succeeded || !slices.Contains(newest.Replaces, l.Key()) {
+		return false
+	}
+	installed := func(n contract.Node) bool { return n.Name == l.Node.Name && n.Host == l.Node.Host && n.HostUID == l.Node.HostUID }
+	chosen := s.Memory != nil && contract.OperationOf(newest.Operation).Has(contract.TaskSelectHosts) && l.Node.HostUID != ""
+	return !chosen || !slices.ContainsFunc(s.Nodes, installed)
 }
 
 // members returns the nodes of the installed cluster. Without a record these are the nodes that
@@ -128,7 +134,7 @@ func (s Seen) members() []contract.Node {
 
 // isMember reports whether the host is that of a node of the installed cluster.
 func (s Seen) isMember(host string) bool {
-	return slices.ContainsFunc(s.members(), func(n contract.Node) bool { return n.Host == host })
+	return slices.ContainsFunc(s.members(), func(n contract.Node) bool { return n.Host == host && !s.exchanged(n) })
 }
 
 // refused returns the parts of the spec that are not applied to the installed cluster. With

@@ -24,14 +24,14 @@ const (
 // leaves out all other nodes, because an earlier Provisioning of the same name may have written the
 // list of nodes.
 func reportNodes(status *v1alpha1.ProvisioningStatus, s Seen, now time.Time) {
-	lost := map[string]string{}
-	for _, l := range s.losses() {
-		lost[l.Key()] = l.Why + s.Site[l.Node.Host].powerText(now)
-	}
+	losses := s.losses()
 	before := status.Nodes
 	status.Nodes = nil
 	for _, n := range s.nodes() {
-		h, why := s.Site[n.Host], lost[Loss{Node: n}.Key()]
+		h, why := s.Site[n.Host], ""
+		if i := slices.IndexFunc(losses, func(l Loss) bool { return l.of(n) }); i >= 0 {
+			why = losses[i].Why + h.powerText(now)
+		}
 		if !h.Ours && why == "" {
 			continue
 		}

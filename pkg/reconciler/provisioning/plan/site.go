@@ -62,6 +62,12 @@ type Loss struct {
 // Key identifies the loss in an annotation of the run that repairs it: "node=host".
 func (l Loss) Key() string { return l.Node.Name + "=" + l.Node.Host }
 
+// of reports whether the node is the lost one, and not one that a run installs under its name on the
+// recreated host.
+func (l Loss) of(n contract.Node) bool {
+	return l.Key() == Loss{Node: n}.Key() && (n.HostUID == l.Node.HostUID || n.HostUID == "" || l.Node.HostUID == "")
+}
+
 // NodesOf returns the names of the nodes on these hosts.
 func (s Seen) NodesOf(names []string) (nodes []string) {
 	for _, n := range s.Nodes {
@@ -88,7 +94,11 @@ func (s Seen) losses() []Loss {
 		if !seen {
 			h.Gone = true
 		}
-		if why, certain := h.loss(n); why != "" {
+		why, certain := h.loss(n)
+		if why == "" && s.exchanged(n) {
+			why, certain = recreated, true
+		}
+		if why != "" {
 			all = append(all, Loss{Node: n, Why: why, Sure: certain && h.Live})
 		}
 	}
@@ -118,9 +128,23 @@ func (h Host) loss(n contract.Node) (why string, certain bool) {
 	case h.Holder != "":
 		return "claimed by " + h.Holder, true
 	case n.HostUID != "" && h.UID != n.HostUID:
-		return "another host: its BareMetalHost was deleted and recreated", true
+		return recreated, true
 	}
 	return freed, false
+}
+
+// recreated is the loss of a host whose BareMetalHost is another object of the same name.
+const recreated = "another host: its BareMetalHost was deleted and recreated"
+
+// exchanged reports whether a run has claimed the recreated BareMetalHost of a node to install another
+// machine, and has not completed this. The claim alone does not say it: a person who moves BareMetalHosts
+// to another cluster recreates them with their claims, and the machines stay what they are.
+func (s Seen) exchanged(n contract.Node) bool {
+	h := s.Site[n.Host]
+	if !h.Ours || n.Standby || n.HostUID == "" || h.UID == n.HostUID || s.Memory == nil {
+		return false
+	}
+	return s.States[h.UID] == contract.HostUsed || slices.ContainsFunc(s.Runs, func(r Run) bool { return slices.Contains(r.Replaces, Loss{Node: n}.Key()) })
 }
 
 // freed is the loss of a host that has no claim.

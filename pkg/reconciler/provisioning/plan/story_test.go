@@ -474,6 +474,9 @@ func (w *scene) claim() {
 		if len(w.macs) > 0 {
 			node.MACs = []string{"mac-of-" + node.Host}
 		}
+		if uid := w.seen.Site[node.Host].UID; uid != "" { // it was deleted and created again
+			node.HostUID = uid
+		}
 		w.seen.Site[node.Host] = Host{UID: node.HostUID, Ours: true, Claimed: true}
 		w.seen.Nodes = append(w.seen.Nodes, node)
 	}
@@ -625,7 +628,7 @@ func (w *scene) host(t *testing.T, name, what, text string) {
 	case "taken":
 		h.Ours, h.Claimed, h.Holder = false, false, text
 	case "anew":
-		h = Host{UID: "another"}
+		h = Host{UID: w.seen.Site[name].UID + "-anew"}
 	case "lost":
 		h.Lost, h.Trouble = true, text
 	case "trouble":

@@ -36,10 +36,7 @@ VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 EARLY = re.compile(r"PYTHON|LANG|LC_|LD_|TZ|MALLOC|GLIBC|GCONV|NLSPATH|LOCPATH|RES_|HOSTALIASES")  # variables that Python or libc read once
 SHELL, END = "/bin/sh -c ", " && sleep 0"
 
-# Reads the text of node.py from standard input, and runs it. One line, because sudo keeps it in a variable of the environment.
-BOOTSTRAP = ('import functools,os;exec(compile(functools.reduce(lambda t,_:t+os.read(0,%(size)d-len(t)) if len(t)<%(size)d else t,'
-             'range(%(size)d),b""),"bpa-node","exec"),{"__name__":"bpa_node"})' % {"size": len(broker.source())})
-LOGIN = SHELL + shlex.quote("exec python3 -c " + shlex.quote(BOOTSTRAP))
+LOGIN = SHELL + shlex.quote("exec python3 -c " + shlex.quote(broker.BOOTSTRAP))
 LARGE = 16 << 20  # bytes; larger files are copied as always
 
 
@@ -71,7 +68,7 @@ def _start_command(command):
     pairs = [VARIABLE.fullmatch(variable) for variable in variables]
     if not PYTHON.fullmatch(python) or not all(pairs) or any(EARLY.match(pair[1]) for pair in pairs):
         return None
-    started = "%s -c %s" % (python, shlex.quote(BOOTSTRAP))
+    started = "%s -c %s" % (python, shlex.quote(broker.BOOTSTRAP))
     return SHELL + shlex.quote((prefix + shlex.quote(started) if prefix else started) + END), {pair[1]: pair[2] for pair in pairs}
 
 

@@ -1,4 +1,4 @@
-//go:build e2e && kubespray
+//go:build e2e
 
 package e2e
 
@@ -9,13 +9,13 @@ import (
 	"github.com/akraino-icn/bpa/test/site"
 )
 
-// TestLifeOnKubespray takes two machines through two lives with the real kubespray. In the first
+// TestKilled takes two machines through two lives. In the first
 // life the playbook is killed between etcd and the control plane, in the second one inside kubeadm
 // init. Both clusters become Ready without help. The deletion between them empties the machines, so
 // that they can exchange their roles. The last deletion finds one of them switched off.
-func TestLifeOnKubespray(t *testing.T) {
-	s := site.New(t, "e2e-life", 2, 0)
-	first := s.Apply(s.Provisioning("edge-17", site.Kubespray,
+func TestKilled(t *testing.T) {
+	s := site.New(t, "e2e-killed", 2, 0)
+	first := s.Apply(s.Provisioning("edge-17",
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}),
 		site.Worker("worker-1", v1alpha1.Worker{MACAddress: site.MAC(s.MAC("host-2"))})))
 	ca := killPlaybook(t, s, first, "host-1", afterEtcd)
@@ -25,7 +25,7 @@ func TestLifeOnKubespray(t *testing.T) {
 	ready := awaitRetried(t, s, first, "host-1", ca)
 	deleteAndReset(t, s, first)
 
-	second := s.Apply(exchanged(s, "edge-18", site.Kubespray, ready))
+	second := s.Apply(exchanged(s, "edge-18", ready))
 	ca = killPlaybook(t, s, second, "host-2", insideKubeadm)
 	if ca == "" {
 		t.Error("kubeadm had made no CA before the kill: it was not inside kubeadm init")
@@ -33,6 +33,6 @@ func TestLifeOnKubespray(t *testing.T) {
 	awaitRetried(t, s, second, "host-2", ca)
 
 	deleteWithDeadHost(t, s, second, "host-1")
-	third := s.Apply(s.Provisioning("edge-19", site.Kubespray, site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))})))
+	third := s.Apply(s.Provisioning("edge-19", site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))})))
 	awaitResetCommand(t, s, third, "host-1")
 }

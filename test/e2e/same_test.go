@@ -1,4 +1,4 @@
-//go:build e2e && kubespray
+//go:build e2e
 
 package e2e
 
@@ -67,7 +67,7 @@ func resultOf(t *testing.T, s *site.Site, words string, options ...site.Option) 
 	for _, host := range hosts {
 		s.On(host, "touch /run/lab-before")
 	}
-	p := s.Apply(s.Provisioning("edge-50", site.Kubespray, append(options,
+	p := s.Apply(s.Provisioning("edge-50", append(options,
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}),
 		site.Worker("worker-1", v1alpha1.Worker{MACAddress: site.MAC(s.MAC("host-2"))}))...))
 	ready := site.Await(s, &v1alpha1.ProvisioningList{}, p.Name+" to be Ready", 2*installLimit, site.Ready)
@@ -119,34 +119,27 @@ func objectsOf(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) []string {
 	return lines
 }
 
-// TestSameFailure makes the real kubespray fail late, by a feature gate that kubeadm does not know,
-// and the lab's playbooks in the middle. The failure must be the same without and with accelerations.
+// TestSameFailure makes kubespray fail late, by a feature gate that kubeadm does not know. The failure
+// must be the same without and with accelerations.
 func TestSameFailure(t *testing.T) {
 	s := site.New(t, "e2e-same-failure", 1, 0)
-	for _, c := range []struct {
-		on    site.Playbooks
-		cause site.Option
-		step  string
-	}{
-		{site.LabPlaybooks, site.Var("lab_fail_at", json.RawMessage(`"before kubeadm"`)), "Test aid: fail before kubeadm"},
-		{site.Kubespray, site.Var("kubeadm_feature_gates", json.RawMessage(`["NoSuchGate=true"]`)), "Kubeadm | Create kubeadm config"},
-	} {
-		shipped := failureOf(t, s, c.on, c.cause, withoutAcceleration)
-		accelerated := failureOf(t, s, c.on, c.cause)
-		if diff := state.Accepted(nil).Differences(shipped, accelerated); diff != "" {
-			t.Errorf("failure at %q, without acceleration and with it (-without +with):\n%s", c.step, diff)
-		}
-		if all := strings.Join(shipped, "\n"); !strings.Contains(all, c.step) || !strings.Contains(all, "reason: PlaybookFailed") || !strings.Contains(all, "host: master-1") {
-			t.Errorf("the failure is not that of %q on master-1:\n%s", c.step, all)
-		}
+	const step = "Kubeadm | Create kubeadm config"
+	cause := site.Var("kubeadm_feature_gates", json.RawMessage(`["NoSuchGate=true"]`))
+	shipped := failureOf(t, s, cause, withoutAcceleration)
+	accelerated := failureOf(t, s, cause)
+	if diff := state.Accepted(nil).Differences(shipped, accelerated); diff != "" {
+		t.Errorf("without acceleration and with it (-without +with):\n%s", diff)
+	}
+	if all := strings.Join(shipped, "\n"); !strings.Contains(all, step) || !strings.Contains(all, "reason: PlaybookFailed") || !strings.Contains(all, "host: master-1") {
+		t.Errorf("the failure is not that of %q on master-1:\n%s", step, all)
 	}
 }
 
 // failureOf starts an installation that fails, and returns its failure and the message of its condition
 // as lines. It then makes the machine blank.
-func failureOf(t *testing.T, s *site.Site, on site.Playbooks, options ...site.Option) []string {
+func failureOf(t *testing.T, s *site.Site, options ...site.Option) []string {
 	t.Helper()
-	p := s.Apply(s.Provisioning("edge-51", on, append(options, site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}))...))
+	p := s.Apply(s.Provisioning("edge-51", append(options, site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}))...))
 	failed := site.Await(s, &v1alpha1.ProvisioningList{}, "the failure", 2*installLimit, func(p *v1alpha1.Provisioning) bool { return p.Status.Failure != nil })
 	f := failed.Status.Failure
 	lines := []string{
