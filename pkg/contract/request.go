@@ -30,6 +30,10 @@ type Request struct {
 	// Installed on which a playbook has succeeded are never reset to repair a run. The digest does
 	// not depend on Complete.
 	Complete bool `json:"complete,omitempty"`
+	// ClusterCA are the certificates, in PEM, of the authority that the stored kubeconfig of the installed
+	// cluster trusts; empty: it is not known. A task uses no administrator's kubeconfig of another authority.
+	// The digest does not depend on it.
+	ClusterCA string `json:"clusterCA,omitempty"`
 	// Lost are the names of the nodes of the cluster whose hosts are lost, and Kept are those of them
 	// that the run neither replaces nor removes: they stay nodes of the cluster, but the run does not
 	// contact them and does not wait for them. The run removes the others (see Gone) from the cluster,
