@@ -46,7 +46,7 @@ func TestFailures(t *testing.T) {
 	}})
 	f := &failures{t: t, s: s}
 	f.p = s.Apply(oneMaster(s, "edge-2", withSystem(osimage.NodeSystem), site.Var("containerd_version", json.RawMessage(`"9.9.9"`)), func(p *v1alpha1.Provisioning) {
-		p.Spec.Plugins = map[string]v1alpha1.PluginSpec{"seeded": {Version: "v1"}}
+		p.Spec.KUDPlugins, p.Spec.Plugins = []string{"seeded"}, map[string]v1alpha1.PluginSpec{"seeded": {Version: "v1"}}
 	}))
 
 	f.noHostFits()
