@@ -15,6 +15,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -126,7 +127,7 @@ func newReplacedPlane(t *testing.T, stacked bool) *planesFixture {
 	if stacked {
 		return p
 	}
-	p.write("machine-2"+hostCertificates+"member-master-1.pem", "old")
+	p.write("machine-2"+etcd.HostCertificates+"member-master-1.pem", "old")
 	return p
 }
 
@@ -266,9 +267,9 @@ func TestCertificatesOfReusedNames(t *testing.T) {
 	var old []string
 	for _, at := range []string{"machine-1", "machine-2"} {
 		for _, name := range []string{"member-master-2", "member-master-3", "admin-master-3"} {
-			old = append(old, at+hostCertificates+name+".pem", at+hostCertificates+name+"-key.pem")
+			old = append(old, at+etcd.HostCertificates+name+".pem", at+etcd.HostCertificates+name+"-key.pem")
 		}
-		p.write(at+hostCertificates+"member-master-1.pem", "in use")
+		p.write(at+etcd.HostCertificates+"member-master-1.pem", "in use")
 	}
 	for _, name := range old {
 		p.write(name, "for another address")
@@ -286,7 +287,7 @@ func TestCertificatesOfReusedNames(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &p.log)
 	}
 	p.expectMemberAddresses("1", "2", "4")
-	if p.read("machine-1"+hostCertificates+"member-master-1.pem") != "in use" {
+	if p.read("machine-1"+etcd.HostCertificates+"member-master-1.pem") != "in use" {
 		t.Error("a certificate that is in use is gone")
 	}
 }

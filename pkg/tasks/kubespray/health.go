@@ -17,10 +17,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// kubectl is the kubectl command on a control plane. It sets PATH, since sudo's PATH lacks
-// /usr/local/bin on some systems.
-const kubectl = `env PATH="$PATH:/usr/local/bin:/opt/bin" kubectl --kubeconfig /etc/kubernetes/admin.conf `
-
 // maxObjects bounds the output of kubectl in bytes. The limit is large enough for about 2,000 nodes
 // and their pods.
 const maxObjects = 64 << 20

@@ -13,6 +13,7 @@ func TestKubectlOn(t *testing.T) {
 		return contract.Node{Name: uid, HostUID: uid, Address: address, Roles: []string{contract.RoleControlPlane}}
 	}
 	first, second, six := plane("a", "10.0.0.1"), plane("b", "10.0.0.2"), plane("c", "fd00::3")
+	const kubectl = `env PATH="$PATH:/usr/local/bin:/opt/bin" kubectl --kubeconfig /etc/kubernetes/admin.conf `
 	for name, tc := range map[string]struct {
 		in   Input
 		at   contract.Node

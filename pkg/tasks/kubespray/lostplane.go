@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -73,21 +74,21 @@ func (w *watch) addressOf(ctx context.Context, name string) (string, error) {
 // checkMembers removes what an unfinished attempt has left in etcd, and checks that the members that
 // stay are healthy: while a member joins, etcd can spare none.
 func (a *addition) checkMembers(ctx context.Context, found *cluster) error {
-	err := found.onEtcd(ctx, a.planes.stay, func(e etcdClient) error {
-		members, healthy, err := e.look()
+	err := found.onEtcd(ctx, a.planes.stay, func(e etcd.Client) error {
+		members, healthy, err := e.Look()
 		if err != nil {
 			return err
 		}
 		for _, m := range a.strays(found, members) {
-			if _, _, err := removal(members, healthy, hosts(m)); err != nil {
+			if _, _, err := etcd.Removal(members, healthy, hosts(m)); err != nil {
 				return err
 			}
 			fmt.Fprintf(a.ports.Log, "  member %x of etcd is left from an unfinished attempt: it is removed\n", m.ID)
-			if err := e.remove(m); err != nil {
+			if err := e.Remove(m); err != nil {
 				return err
 			}
 			a.removed = true
-			members = slices.DeleteFunc(slices.Clone(members), func(o member) bool { return o.ID == m.ID })
+			members = slices.DeleteFunc(slices.Clone(members), func(o etcd.Member) bool { return o.ID == m.ID })
 		}
 		if len(a.joins()) == 0 {
 			members = a.in.withoutKept(members)
@@ -105,9 +106,9 @@ func (a *addition) checkMembers(ctx context.Context, found *cluster) error {
 
 // strays returns the members that are of no use: those on a new machine whose node is not Ready, and
 // those that never started on a machine that the cluster does not have.
-func (a *addition) strays(found *cluster, members []member) (all []member) {
+func (a *addition) strays(found *cluster, members []etcd.Member) (all []etcd.Member) {
 	for _, m := range members {
-		i := slices.IndexFunc(a.in.Nodes, func(n contract.Node) bool { return m.at(n.Address, n.Address6) })
+		i := slices.IndexFunc(a.in.Nodes, func(n contract.Node) bool { return m.At(n.Address, n.Address6) })
 		switch {
 		case i < 0 && (len(m.ClientURLs) == 0 || m.IsLearner):
 			all = append(all, m)

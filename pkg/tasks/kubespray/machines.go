@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
@@ -113,11 +112,4 @@ func few(items []string) string {
 }
 
 // printable returns text from a machine without control characters, and not longer than 200 bytes.
-func printable(text string) string {
-	return task.Cut(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, text), 200)
-}
+func printable(text string) string { return task.Printable(text) }

@@ -8,11 +8,12 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
 // hosts returns the addresses of a member's peer URLs.
-func hosts(m member) (all []string) {
+func hosts(m etcd.Member) (all []string) {
 	for _, peer := range m.PeerURLs {
 		if u, err := url.Parse(peer); err == nil {
 			all = append(all, u.Hostname())
@@ -23,14 +24,14 @@ func hosts(m member) (all []string) {
 
 // unhealthyMembers returns what is wrong with the members of etcd; empty: nothing. healthy are the
 // client URLs of those that answer.
-func unhealthyMembers(members []member, healthy []string) string {
+func unhealthyMembers(members []etcd.Member, healthy []string) string {
 	for _, m := range members {
 		switch {
 		case len(m.ClientURLs) == 0:
 			return fmt.Sprintf("member %x of etcd at %s has not started", m.ID, printable(fmt.Sprint(hosts(m))))
 		case m.IsLearner:
 			return fmt.Sprintf("member %s of etcd is a learner", printable(m.Name))
-		case !m.healthyIn(healthy):
+		case !m.HealthyIn(healthy):
 			return fmt.Sprintf("member %s of etcd is not healthy", printable(m.Name))
 		}
 	}
@@ -49,8 +50,8 @@ func awaitMembers(ctx context.Context, in Input, access node.Access, ports Ports
 		for _, n := range all {
 			c.ready[n.Name] = true // the next question finds out which of them answer
 		}
-		return c.onEtcd(ctx, all, func(e etcdClient) error {
-			members, healthy, err := e.look()
+		return c.onEtcd(ctx, all, func(e etcd.Client) error {
+			members, healthy, err := e.Look()
 			if err != nil {
 				return err
 			}
@@ -63,19 +64,19 @@ func awaitMembers(ctx context.Context, in Input, access node.Access, ports Ports
 }
 
 // withoutKept returns the members of etcd that are not on lost nodes that stay.
-func (in Input) withoutKept(members []member) []member {
-	return slices.DeleteFunc(slices.Clone(members), func(m member) bool {
-		at := func(n contract.Node) bool { return m.at(n.Address, n.Address6) }
+func (in Input) withoutKept(members []etcd.Member) []etcd.Member {
+	return slices.DeleteFunc(slices.Clone(members), func(m etcd.Member) bool {
+		at := func(n contract.Node) bool { return m.At(n.Address, n.Address6) }
 		kept := func(n contract.Node) bool { return slices.Contains(in.Request.Kept, n.Name) && at(n) }
 		return slices.ContainsFunc(in.Request.Members, kept) && !slices.ContainsFunc(in.Nodes, at) // a new machine can have the old address
 	})
 }
 
-func missingMember(all []contract.Node, members []member) error {
+func missingMember(all []contract.Node, members []etcd.Member) error {
 	for _, n := range all {
 		there := n.Etcd == ""
 		for _, m := range members {
-			there = there || m.at(n.Address, n.Address6)
+			there = there || m.At(n.Address, n.Address6)
 		}
 		if !there {
 			return fmt.Errorf("etcd has no member on %s", n.Name)

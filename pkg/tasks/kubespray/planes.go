@@ -11,6 +11,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -171,7 +172,7 @@ func (p planes) outdated(stored string, wanted []string) bool {
 	}
 	m := controlEndpoint.FindStringSubmatch(stored)
 	return m != nil && slices.ContainsFunc(p.gone, func(g contract.Node) bool {
-		return g.Address != p.stay[0].Address && atAddress("https://"+m[1], []string{g.Address, g.Address6})
+		return g.Address != p.stay[0].Address && etcd.AtAddress("https://"+m[1], []string{g.Address, g.Address6})
 	})
 }
 
@@ -185,7 +186,7 @@ func (p planes) forgetCertificates(ctx context.Context, names []string) error {
 			return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q is not the name of a node", name))
 		}
 		for _, kind := range []string{"member-", "admin-"} {
-			files = append(files, hostCertificates+kind+name+".pem", hostCertificates+kind+name+"-key.pem")
+			files = append(files, etcd.HostCertificates+kind+name+".pem", etcd.HostCertificates+kind+name+"-key.pem")
 		}
 	}
 	if len(files) == 0 {

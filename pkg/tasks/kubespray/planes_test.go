@@ -16,6 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 )
 
 // planesFixture is an installed cluster whose control planes change. The scripts of the task really
@@ -190,7 +191,7 @@ func (p *planesFixture) script(i int, command string, stdout, stderr io.Writer) 
 	what := ""
 	for _, kind := range []struct{ part, what string }{
 		{"bpa-restart-kubelet", "repoint"}, {"replace --filename", "cluster-info"}, {"upload-config", "upload"},
-		{"phase control-plane", "apiserver"}, {"rm -f " + hostCertificates, "certificates"},
+		{"phase control-plane", "apiserver"}, {"rm -f " + etcd.HostCertificates, "certificates"},
 	} {
 		if strings.Contains(script, kind.part) {
 			what = kind.what + " " + p.machines[i].Name

@@ -20,6 +20,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 )
 
 // restoreFixture is a cluster whose control planes are lost, with new machines of the same names, and the
@@ -268,7 +269,7 @@ func (r *restoreFixture) playbook(c process.Command, stdout, stderr io.Writer) i
 		if r.stacked {
 			r.write(at+"/etc/kubernetes/manifests/etcd.yaml", "etcd")
 		} else {
-			r.write(at+hostCertificates+"admin-"+n.Name+".pem", "made")
+			r.write(at+etcd.HostCertificates+"admin-"+n.Name+".pem", "made")
 		}
 	}
 	status := r.planesFixture.playbook(c, stdout, stderr)

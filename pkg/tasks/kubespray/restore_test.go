@@ -13,6 +13,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -295,18 +296,18 @@ func TestMarksOf(t *testing.T) {
 
 func TestPlacesOf(t *testing.T) {
 	planes := []contract.Node{{Name: "master-1", Address: "10.60.0.1"}}
-	good := member{Name: "etcd1", PeerURLs: []string{"https://10.60.0.1:2380"}}
-	if all, err := placesOf([]member{good}, planes); err != nil || initialCluster(all) != "etcd1=https://10.60.0.1:2380" {
+	good := etcd.Member{Name: "etcd1", PeerURLs: []string{"https://10.60.0.1:2380"}}
+	if all, err := placesOf([]etcd.Member{good}, planes); err != nil || initialCluster(all) != "etcd1=https://10.60.0.1:2380" {
 		t.Errorf("%v, %v", all, err)
 	}
-	for name, bad := range map[string]member{
+	for name, bad := range map[string]etcd.Member{
 		"no name":         {PeerURLs: good.PeerURLs},
 		"a script":        {Name: "$(reboot)", PeerURLs: good.PeerURLs},
 		"another machine": {Name: "etcd1", PeerURLs: []string{"https://10.60.0.2:2380"}},
 		"no TLS":          {Name: "etcd1", PeerURLs: []string{"http://10.60.0.1:2380"}},
 		"two addresses":   {Name: "etcd1", PeerURLs: []string{"https://10.60.0.1:2380", "https://10.60.0.1:2381"}},
 	} {
-		if all, err := placesOf([]member{bad}, planes); err == nil {
+		if all, err := placesOf([]etcd.Member{bad}, planes); err == nil {
 			t.Errorf("%s: accepted as %v", name, all)
 		}
 	}

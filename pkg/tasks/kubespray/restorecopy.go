@@ -15,6 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
+	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 	kubernetes "github.com/akraino-icn/bpa/pkg/upgrade"
 )
@@ -134,7 +135,7 @@ var (
 // keyFiles returns the key files of a backup.
 func keyFiles(o *backup.Open) ([]keyFile, error) {
 	m := o.Manifest
-	if !slices.Contains(pkiFolders, m.PKIFolder) || m.EtcdPKIFolder != "" && m.EtcdPKIFolder != strings.TrimSuffix(hostCertificates, "/") {
+	if !slices.Contains(pkiFolders, m.PKIFolder) || m.EtcdPKIFolder != "" && m.EtcdPKIFolder != strings.TrimSuffix(etcd.HostCertificates, "/") {
 		return nil, fmt.Errorf("its keys are from the unknown folders %s", printable(m.PKIFolder+" "+m.EtcdPKIFolder))
 	}
 	required := map[string]bool{}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -29,14 +30,14 @@ var (
 // place is a member of etcd and the control plane on which it runs.
 type place struct {
 	node   contract.Node
-	member member
+	member etcd.Member
 }
 
 // placesOf returns the members of etcd with their control planes. The result is safe in a script.
-func placesOf(members []member, planes []contract.Node) ([]place, error) {
+func placesOf(members []etcd.Member, planes []contract.Node) ([]place, error) {
 	var all []place
 	for _, m := range members {
-		i := slices.IndexFunc(planes, func(n contract.Node) bool { return m.at(n.Address, n.Address6) })
+		i := slices.IndexFunc(planes, func(n contract.Node) bool { return m.At(n.Address, n.Address6) })
 		if i < 0 || !memberName.MatchString(m.Name) || len(m.PeerURLs) != 1 || !peerURL.MatchString(m.PeerURLs[0]) {
 			return nil, fmt.Errorf("member %q of etcd at %s is not on a control plane of this run", printable(m.Name), printable(fmt.Sprint(m.PeerURLs)))
 		}
@@ -153,8 +154,8 @@ func (r *restoration) places(ctx context.Context) (all []place, err error) {
 	for _, n := range r.planes {
 		c.ready[n.Name] = true // the question finds out which of them answer
 	}
-	err = c.onEtcd(ctx, r.planes, func(e etcdClient) error {
-		members, healthy, err := e.look()
+	err = c.onEtcd(ctx, r.planes, func(e etcd.Client) error {
+		members, healthy, err := e.Look()
 		if err != nil {
 			return err
 		}
@@ -187,7 +188,7 @@ func (r *restoration) prepareMembers(ctx context.Context, places []place) (map[s
 	found := make([]string, len(places))
 	needed := 3*r.snapshotSize()>>10 + snapshotSpare
 	err := r.eachMember(ctx, "restore the snapshot", places, func(ctx context.Context, p place, conn node.Connection) error {
-		kind, err := r.sh(ctx, conn, fmt.Sprintf(prepareScript, r.dataDir, r.work(), needed, hostCertificates+"admin-"+p.node.Name+".pem", p.member.PeerURLs[0]))
+		kind, err := r.sh(ctx, conn, fmt.Sprintf(prepareScript, r.dataDir, r.work(), needed, etcd.HostCertificates+"admin-"+p.node.Name+".pem", p.member.PeerURLs[0]))
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
@@ -80,9 +81,9 @@ func (r *restoration) startEtcd(ctx context.Context, places []place, kinds map[s
 		return err
 	}
 	first := places[0].node
-	return r.onFirst(ctx, "wait for etcd", places[0], kinds, func(e etcdClient) error {
+	return r.onFirst(ctx, "wait for etcd", places[0], kinds, func(e etcd.Client) error {
 		return r.on().await(ctx, first, "wait for etcd", func(context.Context) error {
-			members, healthy, err := e.look()
+			members, healthy, err := e.Look()
 			if err != nil {
 				return err
 			}
@@ -99,25 +100,25 @@ func (r *restoration) startEtcd(ctx context.Context, places []place, kinds map[s
 }
 
 // onFirst calls do with a client of etcd that needs no API server.
-func (r *restoration) onFirst(ctx context.Context, step string, at place, kinds map[string]string, do func(etcdClient) error) error {
+func (r *restoration) onFirst(ctx context.Context, step string, at place, kinds map[string]string, do func(etcd.Client) error) error {
 	conn, _, err := r.access().FirstControlPlane(ctx, []contract.Node{at.node})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	ca, pair := hostCertificates+"ca.pem", hostCertificates+"admin-"+at.node.Name
+	ca, pair := etcd.HostCertificates+"ca.pem", etcd.HostCertificates+"admin-"+at.node.Name
 	options := " --cacert " + ca + " --cert " + pair + ".pem --key " + pair + "-key.pem "
 	if kinds[at.node.Name] != "host" {
 		pair = r.backup.Manifest.PKIFolder + "/etcd/"
 		options = " --cacert " + pair + "ca.crt --cert " + pair + "server.crt --key " + pair + "server.key "
 	}
-	command := "env ETCDCTL_API=3 " + r.work() + "/etcdctl" + etcdEndpoint + options
+	command := "env ETCDCTL_API=3 " + r.work() + "/etcdctl" + etcd.Endpoint + options
 	asRoot := func(command string) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, r.in.ProbeLimit)
 		defer cancel()
 		return conn.Output(ctx, node.AsRoot(r.in.Request, command), 1<<20)
 	}
-	client := etcdClient{via: at.node, run: jsonOf(asRoot, command), command: command}
+	client := etcd.Client{Via: at.node, Run: etcd.JSON(asRoot, command), Command: command}
 	if err := do(client); err != nil {
 		return stepFailed(at.node, step, err)
 	}
@@ -132,11 +133,11 @@ var revokedKeys = []string{
 // revoke takes the rights of all users of BPA in the backup, before an API server runs: some of them may
 // have been revoked since. The run then makes new users.
 func (r *restoration) revoke(ctx context.Context, at place, kinds map[string]string) error {
-	return r.onFirst(ctx, "revoke the users of the backup", at, kinds, func(e etcdClient) error {
+	return r.onFirst(ctx, "revoke the users of the backup", at, kinds, func(e etcd.Client) error {
 		total := 0
 		for _, key := range revokedKeys {
 			var answer struct{ Deleted int }
-			if err := e.run("del --prefix "+key, &answer); err != nil {
+			if err := e.Run("del --prefix "+key, &answer); err != nil {
 				return err
 			}
 			total += answer.Deleted

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -137,7 +138,7 @@ func (r *restoration) works(ctx context.Context, alive []contract.Node) (string,
 	for _, n := range alive {
 		w := r.watch()
 		c := &cluster{w: w, ready: map[string]bool{n.Name: true}}
-		err := c.onEtcd(ctx, []contract.Node{n}, func(e etcdClient) error { return e.run("endpoint health", nil) })
+		err := c.onEtcd(ctx, []contract.Node{n}, func(e etcd.Client) error { return e.Run("endpoint health", nil) })
 		w.close()
 		if err == nil {
 			return n.Name, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
 // proxyScript ends the proxy of the API servers on a worker, which listens on this port of the loopback
@@ -45,7 +46,7 @@ func (r *restoration) connectWorkers(ctx context.Context) error {
 	failed := updateProxiesOf(ctx, r.in, r.access(), r.ports, answering, report)
 	start := "systemctl start kubelet"
 	if tag, err := proxyTag(r.in.GroupVars); err == nil && tag != "" {
-		start = fmt.Sprintf(proxyScript, r.in.apiPort()) + start
+		start = fmt.Sprintf(proxyScript, node.APIPort(r.in.GroupVars)) + start
 	}
 	r.workers(ctx, start)
 	if failed != nil {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -35,14 +36,14 @@ func (u *upgrader) secureEtcd(ctx context.Context) (save func(context.Context) e
 	if len(planes) == 0 {
 		return nothing, nil
 	}
-	var via etcdClient
+	var via etcd.Client
 	var running []endpoint
-	err = u.onEtcd(ctx, func(e etcdClient) (err error) {
-		if running, err = e.status(); err != nil {
+	err = u.onEtcd(ctx, func(e etcd.Client) (err error) {
+		if running, err = statusOf(e); err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(running, func(m endpoint) bool { return m.at(e.via) }) {
-			return fmt.Errorf("the member of etcd on %s does not answer: %w", e.via.Name, errNoEtcd) // another one is asked
+		if !slices.ContainsFunc(running, func(m endpoint) bool { return m.at(e.Via) }) {
+			return fmt.Errorf("the member of etcd on %s does not answer: %w", e.Via.Name, etcd.ErrNone) // another one is asked
 		}
 		via = e
 		return nil
@@ -75,13 +76,13 @@ type endpoint struct {
 }
 
 func (e endpoint) at(n contract.Node) bool {
-	return loopback(e.Endpoint) || atAddress(e.Endpoint, []string{n.Address, n.Address6})
+	return loopback(e.Endpoint) || etcd.AtAddress(e.Endpoint, []string{n.Address, n.Address6})
 }
 
-// status returns the status of the members that answer.
-func (e etcdClient) status() (all []endpoint, err error) {
-	if err := e.run("endpoint status --cluster", &all); err != nil && len(all) == 0 { // it also fails if one member does not answer
-		return nil, fmt.Errorf("ask the members of etcd on %s for their versions: %w", e.via.Name, err)
+// statusOf returns the status of the members that answer.
+func statusOf(e etcd.Client) (all []endpoint, err error) {
+	if err := e.Run("endpoint status --cluster", &all); err != nil && len(all) == 0 { // it also fails if one member does not answer
+		return nil, fmt.Errorf("ask the members of etcd on %s for their versions: %w", e.Via.Name, err)
 	}
 	return all, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -93,42 +94,17 @@ func (u *upgrader) checkQuorum(ctx context.Context) error {
 
 // spares returns an error if etcd has no majority without the control plane node.
 func (u *upgrader) spares(ctx context.Context, n contract.Node) error {
-	return u.onEtcd(ctx, func(e etcdClient) error {
-		members, healthy, err := e.look()
+	return u.onEtcd(ctx, func(e etcd.Client) error {
+		members, healthy, err := e.Look()
 		if err != nil {
 			return err
 		}
-		return spare(members, healthy, []string{n.Address, n.Address6})
+		return etcd.Spare(members, healthy, []string{n.Address, n.Address6})
 	})
 }
 
-// spare returns an error if etcd has no majority while the member at the addresses does not answer.
-// One or two members have none then. They must be healthy, and no API server answers for a moment.
-func spare(members []member, healthy, addresses []string) error {
-	voters, alive, others := 0, 0, 0
-	for _, m := range members {
-		if m.IsLearner {
-			return fmt.Errorf("member %s of etcd is a learner", printable(m.Name))
-		}
-		voters++
-		if m.healthyIn(healthy) {
-			alive++
-			if !m.at(addresses...) {
-				others++
-			}
-		}
-	}
-	switch {
-	case voters <= 2 && alive < voters:
-		return fmt.Errorf("only %d of %d members of etcd are healthy", alive, voters)
-	case voters > 2 && others < voters/2+1:
-		return fmt.Errorf("without it, only %d of %d members of etcd are healthy, and %d must be", others, voters, voters/2+1)
-	}
-	return nil
-}
-
 // onEtcd calls do with a client of etcd on a control plane, if possible on one that is not upgraded.
-func (u *upgrader) onEtcd(ctx context.Context, do func(etcdClient) error) error {
+func (u *upgrader) onEtcd(ctx context.Context, do func(etcd.Client) error) error {
 	ready, err := u.w.registered(ctx)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -53,10 +54,10 @@ echo "$f"
 `
 
 // saveEtcd saves a snapshot of etcd on the control plane node of the client.
-func (u *upgrader) saveEtcd(ctx context.Context, via etcdClient, running []endpoint) error {
-	u.progress.set(snapshotFrom+1, "Save a snapshot of etcd on "+via.via.Name)
+func (u *upgrader) saveEtcd(ctx context.Context, via etcd.Client, running []endpoint) error {
+	u.progress.set(snapshotFrom+1, "Save a snapshot of etcd on "+via.Via.Name)
 	folder := snapshotFolder
-	if via.inPod { // the pod sees no folder of the machine but that of the data
+	if via.InPod { // the pod sees no folder of the machine but that of the data
 		var err error
 		if folder, err = u.in.etcdDataDir(); err != nil {
 			return err
@@ -67,8 +68,8 @@ func (u *upgrader) saveEtcd(ctx context.Context, via etcdClient, running []endpo
 		size = max(size, m.Status.DBSize)
 	}
 	p := planes{in: u.in, access: u.w.access, ports: u.ports}
-	script := fmt.Sprintf(snapshotScript, snapshotFolder, folder, size>>10+snapshotSpare, u.hop(), strings.TrimSpace(via.command))
-	file, err := p.must(ctx, via.via, "save a snapshot of etcd", script)
+	script := fmt.Sprintf(snapshotScript, snapshotFolder, folder, size>>10+snapshotSpare, u.hop(), strings.TrimSpace(via.Command))
+	file, err := p.must(ctx, via.Via, "save a snapshot of etcd", script)
 	if err != nil {
 		var known *task.Error
 		if errors.As(err, &known) {
@@ -76,7 +77,7 @@ func (u *upgrader) saveEtcd(ctx context.Context, via etcdClient, running []endpo
 		}
 		return err
 	}
-	fmt.Fprintf(u.ports.Log, "A snapshot of etcd before the upgrade is on %s: %s\n", via.via.Name, printable(strings.TrimSpace(file)))
+	fmt.Fprintf(u.ports.Log, "A snapshot of etcd before the upgrade is on %s: %s\n", via.Via.Name, printable(strings.TrimSpace(file)))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -36,7 +37,7 @@ func (w *watch) checkServer(ctx context.Context, in Input, leave []contract.Node
 		if m == nil {
 			continue
 		}
-		at := func(n contract.Node) bool { return atAddress(string(m[1]), []string{n.Address, n.Address6}) }
+		at := func(n contract.Node) bool { return etcd.AtAddress(string(m[1]), []string{n.Address, n.Address6}) }
 		if i := slices.IndexFunc(leave, at); i >= 0 && !slices.ContainsFunc(in.Nodes, at) {
 			return cutOff(leave[i])
 		}

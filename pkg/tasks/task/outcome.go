@@ -9,7 +9,9 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -142,4 +144,14 @@ func run(ctx context.Context, dir string, task func(context.Context) (map[string
 		fmt.Fprintln(os.Stderr, err)
 	}
 	return 1
+}
+
+// Printable returns text from a machine without control characters, and not longer than 200 bytes.
+func Printable(text string) string {
+	return Cut(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text), 200)
 }

@@ -1,0 +1,40 @@
+package node
+
+import (
+	"encoding/json"
+	"net/netip"
+	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// kubectl is the kubectl command on a control plane. It sets PATH, since sudo's PATH lacks
+// /usr/local/bin on some systems.
+const kubectl = `env PATH="$PATH:/usr/local/bin:/opt/bin" kubectl --kubeconfig /etc/kubernetes/admin.conf `
+
+// apiPort is kubespray's default of kube_apiserver_port.
+const apiPort = 6443
+
+// Kubectl returns the beginning of a command that runs kubectl on a control plane. If all has other control
+// planes, which the cluster has or had, it uses the API server of this control plane: the file admin.conf of
+// a control plane that joined names the first one, which may be lost. groupVars are the variables of
+// the inventory, as JSON.
+func Kubectl(n contract.Node, all []contract.Node, groupVars []byte) string {
+	ip, err := netip.ParseAddr(n.Address)
+	other := func(o contract.Node) bool { return o.HostUID != n.HostUID }
+	if err != nil || ip.Zone() != "" || !slices.ContainsFunc(ControlPlanes(all), other) {
+		return kubectl
+	}
+	return kubectl + "--server https://" + netip.AddrPortFrom(ip, APIPort(groupVars)).String() + " "
+}
+
+// APIPort returns the port of the API servers.
+func APIPort(groupVars []byte) uint16 {
+	var vars struct {
+		Port uint16 `json:"kube_apiserver_port"`
+	}
+	if json.Unmarshal(groupVars, &vars) != nil || vars.Port == 0 {
+		return apiPort
+	}
+	return vars.Port
+}
