@@ -157,6 +157,9 @@ func hint(namespace, name, run string, cause Cause) string {
 			"Correct spec.kubespray.release, or leave it out to use the Tasks without a release; the controller then retries automatically. "+
 			"Or install the Tasks of release %s, then %s", task, release, release, annotate)
 	case contract.ReasonHostOccupied:
+		if cause.Task != contract.TaskKubespray { // a task that enters the cluster does not find its own there
+			return "do what the message says, " + again
+		}
 		return "to remove that cluster and everything else from the machine, run the commands in the message, " + again
 	case contract.ReasonDrainBlocked:
 		return "make the pods leave that the message names, for example by more replicas or a larger spec.timeouts.drain (of an upgrade: spec.upgrade.drainTimeout), then " + annotate +

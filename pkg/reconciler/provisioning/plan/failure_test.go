@@ -141,3 +141,13 @@ func TestNoTasksOfTheRelease(t *testing.T) {
 		}
 	}
 }
+
+// TestHintOfAForeignCluster: the commands that empty a machine are in the message of the task kubespray only.
+func TestHintOfAForeignCluster(t *testing.T) {
+	for _, task := range []string{contract.TaskKubespray, contract.TaskInstallPlugins} {
+		text := hint("site", "edge-1", "edge-1-plugins-2", Cause{Failure: contract.Failure{Reason: contract.ReasonHostOccupied}, Task: task})
+		if got := strings.Contains(text, "from the machine, run the commands"); got != (task == contract.TaskKubespray) || !strings.Contains(text, contract.AnnotationRetry) {
+			t.Errorf("after %s: %s", task, text)
+		}
+	}
+}
