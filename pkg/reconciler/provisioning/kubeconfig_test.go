@@ -22,25 +22,28 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
+// usableKubeconfig returns the Secret with a kubeconfig that is valid for an hour.
+func usableKubeconfig(t *testing.T, p *v1alpha1.Provisioning) *corev1.Secret {
+	t.Helper()
+	key, err := resources.MakeKubeconfigKey(p, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, certificate := sign(t, string(key.Data[resources.KeyCSR]))
+	secret, err := resources.MakeKubeconfigSecret(p, resources.Access{CA: ca, Certificate: certificate, Endpoint: "https://10.0.0.1:6443"}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
 // TestUsableKubeconfigStays: the results of a run do not replace a kubeconfig that is usable, even if
 // the cache does not show it. They replace an expired one with everything that describes its user.
 func TestUsableKubeconfigStays(t *testing.T) {
 	p := edge(func(p *v1alpha1.Provisioning) {
 		p.Annotations = map[string]string{contract.AnnotationRotateKubeconfig: "one"}
 	})
-	make := func() *corev1.Secret {
-		key, err := resources.MakeKubeconfigKey(p, rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ca, certificate := sign(t, string(key.Data[resources.KeyCSR])) // valid for an hour
-		secret, err := resources.MakeKubeconfigSecret(p, resources.Access{CA: ca, Certificate: certificate, Endpoint: "https://10.0.0.1:6443"}, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return secret
-	}
-	stored, want := make(), make()
+	stored, want := usableKubeconfig(t, p), usableKubeconfig(t, p)
 	stored.Annotations[contract.AnnotationRotated], stored.Annotations[contract.AnnotationRevoked] = "older", "users"
 	stored.Annotations["of-a-user"] = "kept"
 	stored.Annotations[contract.AnnotationRestored], want.Annotations[contract.AnnotationRestored] = "b-1 now", "b-1 now"

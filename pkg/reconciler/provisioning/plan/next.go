@@ -157,7 +157,7 @@ func installed(s Seen, now time.Time) (Step, bool) {
 	if !s.Installed() {
 		return Step{}, false
 	}
-	if s.asked() && (!s.usable(now) || s.incomplete() || s.repairsPlugins()) {
+	if s.asked() && (!s.usable(now) || s.incomplete() && s.NoSpare == "" || s.repairsPlugins()) {
 		return Step{}, false // a second run collects a new kubeconfig, finds hosts for missing nodes, or repairs plugins
 	}
 	if newest := s.Newest(); newest != nil && newest.State == Failed && !s.settled() {

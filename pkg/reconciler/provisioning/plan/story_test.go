@@ -601,6 +601,10 @@ func (w *scene) needs() Seen {
 	if s.Hosts == nil || s.Hosts.Missing == "" || s.Memory == nil {
 		return s
 	}
+	if step, starts := Upcoming(s, w.now); !starts || step.NeedsNoHosts() {
+		s.Hosts = &Need{}
+		return s
+	}
 	if s.RemoveFirst = false; !removes() {
 		s.RemoveFirst = true
 	}
@@ -608,12 +612,11 @@ func (w *scene) needs() Seen {
 		s.Hosts = &Need{}
 		return s
 	}
-	s.RemoveFirst, s.NoSpare = false, true
-	if step, starts := Upcoming(s, w.now); starts && step.Request.Upgrade != nil {
-		s.Hosts = &Need{}
-		return s
+	s.RemoveFirst = false
+	if without, ok := WithoutSpare(s, s.Hosts.Missing, w.now); ok {
+		without.Hosts = &Need{}
+		return without
 	}
-	s.NoSpare = false
 	return s
 }
 
