@@ -91,7 +91,8 @@ stories-e2e-plugins   := TestPlugins TestCPUManager
 stories-e2e-software  := TestSoftware TestSoftwareReboot
 stories-e2e-restore   := TestRestore TestRestoreOfThree
 stories-e2e-same      := TestSameResult TestSameFailure
-# Targets that make test leaves out, because they take too long.
+# Targets that make test leaves out: they take long, or have not been seen to pass on kubespray yet. test/passed.tsv
+# has their last success.
 left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-same integration-long
 
 empty :=
@@ -101,10 +102,10 @@ stories = go test ./test/e2e -tags e2e -run '^($(subst $(empty) ,|,$(stories-$@)
 long = @[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray && make up, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }; hack/tested.sh $@ $(stories)
 
 .PHONY: test test-long unit integration integration-long survival e2e $(left-out)
-test: unit integration survival e2e ## Run all tests that fit into 50 minutes: unit, integration, survival, e2e; and name those that are left out
+test: unit integration survival e2e ## Run unit, integration, survival and e2e tests, and name the tests that are left out
 	@hack/tested.sh report $(left-out)
-test-long: ## Run the tests that make test leaves out (about 3 h)
-	@for target in $(left-out); do $(MAKE) --no-print-directory "$$target" || failed="$$failed $$target"; done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+test-long: ## Run the tests that make test leaves out (hours)
+	@failed=; for target in $(left-out); do $(MAKE) --no-print-directory "$$target" || failed="$$failed $$target"; done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 unit: ## Run the tests that need no cluster
 	$(call debian,python3,python3)
 	go test -timeout 20m ./...
@@ -137,8 +138,6 @@ integration-long: tools ## Test that one host that fails to receive its image co
 survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a sandbox
 	$(machine) build
 	bootstrap/e2e/run
-
-##@ Test on real clusters: kubespray on lab machines
 
 e2e: up plugin ## Test an installation with plugins, each failure that it can meet, a deletion in the middle
 	go test ./pkg/tasks/software ./pkg/tasks/playbook/acceleration -tags integration -run "Real|ModuleActions|Plugins" -count=1 -timeout 20m

@@ -14,7 +14,7 @@ report() {
   for target in "$@"; do
     IFS=$'\t' read -r _ day commit seconds < <(grep -P "^$target\t" "$record" 2>/dev/null || printf '%s\t\t\t\n' "$target")
     printf '  make %-17s %s\n' "$target" "${day:+passed on $day at $commit, ${seconds}s}"
-  done | sed 's/ *$/&/; s/^\(  make [^ ]* *\)$/\1no run is recorded/'
+  done | sed 's/^\(  make [^ ]* *\)$/\1no run is recorded/'
 }
 
 if [ "${1:?TARGET or report}" = report ]; then

@@ -1,4 +1,4 @@
-# Gives a machine what servers of a site can have. See TestReset.
+# Gives a machine what servers of a site can have. See TestInstall.
 set -eu
 iptables -w -N SITE-INPUT
 iptables -w -A SITE-INPUT -i lo -j ACCEPT
