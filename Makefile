@@ -144,7 +144,7 @@ e2e: up plugin ## Test an installation with plugins, each failure that it can me
 	go test ./pkg/tasks/kubespray -tags integration -run RealPrefetch -count=1 -timeout 5m
 	go test ./pkg/tasks/seedregistry ./pkg/tasks/backup ./pkg/tasks/playbook/acceleration -tags e2e -count=1 -v -timeout 20m
 ifneq ($(KUBESPRAY),)
-	go test ./pkg/inventory -tags kubespray -run Kubesprays -count=1
+	go test ./pkg/inventory ./pkg/tasks/playbook/acceleration -tags kubespray -run 'Kubesprays|OnKubespray' -count=1
 	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./pkg/upgrade -tags kubespray -run OnKubespray -count=1
 	$(call stories,50m)
 else

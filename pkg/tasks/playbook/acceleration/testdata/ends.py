@@ -43,6 +43,10 @@ ENDS = {
     "a temporary file": ("kept = tempfile.NamedTemporaryFile(dir='.')\nprint(len(os.listdir('.')))\n", "'1\\n', '', {}"),
     "__del__ of a global": (NOTE + "note = Note('global')\nsys.exit(0)\n", "'global': 'deleted'"),
     "a thread": ("def late():\n    time.sleep(0.2)\n    print('late')\nthreading.Thread(target=late).start()\nprint('first')\n", "first\\nlate"),
+    "a pool of threads": ("import multiprocessing.pool\npool = multiprocessing.pool.ThreadPool(1)\n"
+                          "print(pool.apply_async(lambda: 7).get(9))\n", "[0, '7\\n', '', {}]"),
+    "a process in the background": ("print('before', flush=True)\nif os.fork() == 0:\n    os.setsid()\n    os.dup2(os.open('/dev/null', os.O_RDWR), 1)\n"
+                                    "    print('lost')\n    os._exit(0)\nos.wait()\nprint('after')\n", "before\\nafter"),
     "atexit": ("atexit.register(print, 'one')\natexit.register(lambda: open('two', 'w').write('2'))\nsys.exit(4)\n", "[4, 'one\\n'"),
     "atexit that fails": ("atexit.register(lambda: 1 / 0)\nprint('end')\n", "ZeroDivisionError"),
     "an exception": ("print('before')\ndef fail():\n    raise ValueError('odd')\nfail()\n", "line 5, in fail"),
