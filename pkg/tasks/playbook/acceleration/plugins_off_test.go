@@ -91,11 +91,12 @@ func TestPluginsUseProcessesForTasksThatCannotBeCopied(t *testing.T) {
 	p := newPlayer(t)
 	tried := filepath.Join(t.TempDir(), "tried")
 	program := `
-import threading
+import functools, threading
 from ansible.playbook.task import Task
 
 copy = Task.copy
 
+@functools.wraps(copy) # so that its text is that of the tested function
 def failing(self, *args, **kwargs):
     if type(threading.current_thread()).__name__ == "Work":
         open("` + tried + `", "a").close()
