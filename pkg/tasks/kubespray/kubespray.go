@@ -104,6 +104,13 @@ type Store interface {
 // contract.OperationRestore, it restores a backup. It can be repeated if the playbook can
 // be repeated.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
+	playbooks, err := engineOf(in.PlaybooksDir)
+	if err != nil { // a site's own playbooks need no description
+		fmt.Fprintf(ports.Log, "The release of the playbooks is not known: %v\n", err)
+	}
+	if err := playbooks.check(in); err != nil { // before in.check, which misses the playbook
+		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
+	}
 	key, err := in.check()
 	if err != nil {
 		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
@@ -111,14 +118,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	ports.Log = playbook.Locked(ports.Log)
 	progress := startProgress(ctx, ports.Progress, in.Run, ports.Log)
 	defer progress.end()
-	playbooks, err := engineOf(in.PlaybooksDir)
-	if err != nil { // a site's own playbooks need no description
-		fmt.Fprintf(ports.Log, "The release of the playbooks is not known: %v\n", err)
-	}
 	progress.SetEngine(playbooks.String())
-	if err := playbooks.check(in); err != nil {
-		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
-	}
 	run := install
 	switch in.Playbook {
 	case contract.PlaybookReset:
