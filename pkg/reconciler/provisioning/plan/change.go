@@ -118,7 +118,9 @@ func (s Seen) repaired(l Loss) bool {
 	if newest == nil || newest.State != Succeeded || !slices.Contains(newest.Replaces, l.Key()) {
 		return false
 	}
-	installed := func(n contract.Node) bool { return n.Name == l.Node.Name && n.Host == l.Node.Host && n.HostUID == l.Node.HostUID }
+	installed := func(n contract.Node) bool {
+		return n.Name == l.Node.Name && n.Host == l.Node.Host && n.HostUID == l.Node.HostUID
+	}
 	chosen := s.Memory != nil && contract.OperationOf(newest.Operation).Has(contract.TaskSelectHosts) && l.Node.HostUID != ""
 	return !chosen || !slices.ContainsFunc(s.Nodes, installed)
 }
