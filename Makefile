@@ -27,7 +27,12 @@ debian = command -v $(1) >/dev/null || { apt-get update -q && RUNLEVEL=1 DEBIAN_
 
 .PHONY: help
 help: ## Show this help
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -v tty="$$([ -t 1 ] && echo 1 || true)" 'BEGIN {FS = ":.*## "; if (tty) {b = "\033[1m"; n = "\033[0m"}} \
+	  function line() {return sprintf("  %s%-24s%s %s\n", b, $$1, n, $$2)} \
+	  /^##@ / {printf "\n%s%s%s\n", b, substr($$0, 5), n} \
+	  /^[a-z0-9-]+:.*## / {sub(/:.*/, "", $$1); if ($$1 ~ /^(e2e|integration-|survival)/) tests = tests line(); else printf "%s", line()} \
+	  END {if (tests) printf "\n%sEnd-to-end and long tests%s\n%s", b, n, tests}' $(MAKEFILE_LIST)
+	@echo
 	@echo "  State is in BPA_STATE=$(BPA_STATE). KUBESPRAY=<checkout of v2.31.0> names a kubespray other than $(BPA_STATE)/kubespray (make kubespray)."
 
 ##@ Use
@@ -74,9 +79,33 @@ plugin: ## Build the kubectl plugin (kubectl bpa)
 
 ##@ Test
 
-.PHONY: test unit integration integration-long e2e e2e-change e2e-upgrade e2e-configure e2e-plugins e2e-software e2e-restore e2e-kubespray e2e-kubespray-life e2e-kubespray-change e2e-kubespray-upgrade e2e-kubespray-same kubespray-story survival
-test: unit integration e2e survival kubespray-story ## Run all tests: unit, integration (real API server), e2e (real clusters), survival, kubespray
+# stories-TARGET are the Test functions of test/e2e that TARGET runs: each function is in exactly one of these
+# lines, which a test in test/architecture checks. make test runs those of e2e.
+stories-e2e           := TestInstall TestChange TestFailures TestDeleteInTheMiddle TestStandIn
+stories-e2e-hosts     := TestStandby TestDeadHost TestKilled
+stories-e2e-upgrade   := TestUpgradeCluster
+stories-e2e-patch     := TestPatch
+stories-e2e-configure := TestConfigure
+stories-e2e-plugins   := TestPlugins TestCPUManager
+stories-e2e-software  := TestSoftware TestSoftwareReboot
+stories-e2e-restore   := TestRestore TestRestoreOfThree
+stories-e2e-same      := TestSameResult TestSameFailure
+# Targets that make test leaves out, because they take too long.
+left-out := e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-same integration-long
+
+empty :=
+# stories runs the stories of the target on real clusters, with a time limit ($(1)).
+stories = go test ./test/e2e -tags e2e -run '^($(subst $(empty) ,|,$(stories-$@)))$$' -count=1 -v -timeout $(1)
+# long runs and records a target that make test leaves out.
+long = @[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray && make up, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }; hack/tested.sh $@ $(stories)
+
+.PHONY: test test-long unit integration integration-long survival e2e $(left-out)
+test: unit integration survival e2e ## Run all tests that fit into 50 minutes: unit, integration, survival, e2e; and name those that are left out
+	@hack/tested.sh report $(left-out)
+test-long: ## Run the tests that make test leaves out (about 3 h)
+	@for target in $(left-out); do $(MAKE) --no-print-directory "$$target" || failed="$$failed $$target"; done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 unit: ## Run the tests that need no cluster
+	$(call debian,python3,python3)
 	go test -timeout 20m ./...
 	go test -C bootstrap ./...
 integration: tools ## Test with real servers and clients: kube-apiserver, Metal3, Ironic, S3, containerd, skopeo, apt-get, tus-js-client, OCI conformance
@@ -98,52 +127,47 @@ integration: tools ## Test with real servers and clients: kube-apiserver, Metal3
 	go test ./pkg/bundle/debian ./pkg/depot/apt ./pkg/depot/tlscert -tags integration -count=1
 	go test ./pkg/tasks/kubespray -tags integration -run RealApt -count=1
 	go test -C bootstrap ./internal/cluster -tags integration -run Metal3 -count=1
-	go test ./test/integration/... -tags integration -skip $(long) -count=1 -timeout 40m
+	go test ./test/integration/... -tags integration -skip $(slow) -count=1 -timeout 40m
 	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket -tags integration -count=1 -timeout 25m
 	go test ./cmd/depot -tags integration -run TusClient -count=1 -timeout 10m
-long := TestIronicReplacesOneHost
+slow := TestIronicReplacesOneHost
 integration-long: tools ## Test that one host that fails to receive its image costs no other host (real Ironic, about 10 min); first: make integration
-	go test ./test/integration -tags integration -run $(long) -count=1 -v -timeout 40m
-e2e: up plugin ## Test user scenarios, also with failures, on lab machines
-	go test ./pkg/tasks/software ./pkg/tasks/playbook/acceleration -tags integration -run "Real|ModuleActions|Plugins" -count=1 -timeout 20m
-	go test ./pkg/tasks/kubespray -tags integration -run RealPrefetch -count=1 -timeout 5m
-	go test ./test/e2e/... ./pkg/tasks/seedregistry ./pkg/tasks/backup ./pkg/tasks/playbook/acceleration -tags e2e -skip '^(TestChange|TestUpgradeCluster|TestPatch|TestConfigure|TestPlugins|TestCPUManager|TestSoftware|TestSoftwareReboot|TestRestore|TestRestoreOfThree)$$' -count=1 -v -timeout 55m
-e2e-change: up plugin ## Test one cluster that grows, loses machines and shrinks, on lab machines (about 15 min)
-	go test ./test/e2e -tags e2e -run '^TestChange$$' -count=1 -v -timeout 40m
-e2e-upgrade: up plugin ## Test the upgrade of a cluster over one minor version, and a patch of its operating systems, on lab machines (about 25 min; the first build of the old version 20 min)
-	$(lab) artifacts --kubernetes 1.34.3
-	go test ./test/e2e -tags e2e -run '^(TestUpgradeCluster|TestPatch)$$' -count=1 -v -timeout 60m
-e2e-configure: up plugin ## Test variables that are applied without a drain, on lab machines (about 5 min)
-	go test ./test/e2e -tags e2e -run '^TestConfigure$$' -count=1 -v -timeout 20m
-e2e-software: up plugin ## Test packages on the nodes of one cluster: updates, failures, a worker that is down, removal, drains and reboots, on lab machines (about 20 min)
-	go test ./test/e2e -tags e2e -run '^(TestSoftware|TestSoftwareReboot)$$' -count=1 -v -timeout 50m
-e2e-plugins: up plugin ## Test plugins that are added, fail, change the nodes and are removed, on lab machines (about 15 min)
-	go test ./test/e2e -tags e2e -run '^(TestPlugins|TestCPUManager)$$' -count=1 -v -timeout 40m
-e2e-restore: up plugin ## Test a backup, the loss of the control plane and its restore, on lab machines (about 30 min)
-	go test ./test/e2e -tags e2e -run '^TestRestore' -count=1 -v -timeout 60m
-e2e-kubespray: up plugin ## Test an installation with the real kubespray (first: make kubespray)
-	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
-	go test ./pkg/inventory -tags kubespray -run Kubesprays -count=1
-	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./pkg/upgrade -tags kubespray -run OnKubespray -count=1
-	go test ./test/e2e -tags e2e,kubespray -run TestKubespray -count=1 -v -timeout 20m
-e2e-kubespray-life: up plugin ## Test deletion, exchanged roles, killed installations and a dead host with the real kubespray (about 40 min)
-	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
-	go test ./test/e2e -tags e2e,kubespray -run TestLifeOnKubespray -count=1 -v -timeout 90m
-e2e-kubespray-change: up plugin ## Test added, lost and removed nodes of a cluster with the real kubespray (about 75 min)
-	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
-	go test ./test/e2e -tags e2e,kubespray -run TestChangeOnKubespray -count=1 -v -timeout 150m
-e2e-kubespray-upgrade: up plugin ## Test the upgrade of a cluster with the real kubespray (about 75 min)
-	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
-	$(lab) artifacts --kubernetes 1.34.3
-	go test ./test/e2e -tags e2e,kubespray -run '^TestUpgradeOnKubespray$$' -count=1 -v -timeout 150m
-e2e-kubespray-same: up plugin ## Test that the accelerations change neither the result nor the failures of the real kubespray
-	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
-	go test ./test/e2e -tags e2e,kubespray -run '^TestSame(Result|Failure)$$' -count=1 -v -timeout 100m
-kubespray-story: $(if $(KUBESPRAY),e2e-kubespray)
-	@[ -n "$(KUBESPRAY)" ] || echo 'LEFT OUT: the e2e test on the real kubespray, and the comparison with its tables, because this machine has no kubespray. To run them: make kubespray && make e2e-kubespray'
+	hack/tested.sh $@ go test ./test/integration -tags integration -run $(slow) -count=1 -v -timeout 40m
 survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a sandbox
 	$(machine) build
 	bootstrap/e2e/run
+
+##@ Test on real clusters: kubespray on lab machines
+
+e2e: up plugin ## Test an installation and its deletion, one cluster's life, failures, a deletion in the middle (about 30 min)
+	go test ./pkg/tasks/software ./pkg/tasks/playbook/acceleration -tags integration -run "Real|ModuleActions|Plugins" -count=1 -timeout 20m
+	go test ./pkg/tasks/kubespray -tags integration -run RealPrefetch -count=1 -timeout 5m
+	go test ./pkg/tasks/seedregistry ./pkg/tasks/backup ./pkg/tasks/playbook/acceleration -tags e2e -count=1 -v -timeout 20m
+ifneq ($(KUBESPRAY),)
+	go test ./pkg/inventory -tags kubespray -run Kubesprays -count=1
+	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./pkg/upgrade -tags kubespray -run OnKubespray -count=1
+	$(call stories,50m)
+else
+	go test ./test/e2e -tags e2e -run '^TestStandIn$$' -count=1 -v -timeout 20m
+	@echo 'LEFT OUT: all stories but TestStandIn, because this machine has no kubespray. To run them: make kubespray && make e2e'
+endif
+e2e-hosts: up plugin ## Test a standby, deletions with a host that is off, and killed playbooks
+	$(call long,60m)
+e2e-upgrade: up plugin ## Test the upgrade of a cluster over one minor version (the first build of the old version takes 20 min)
+	$(lab) artifacts --kubernetes 1.34.3
+	$(call long,60m)
+e2e-patch: up plugin ## Test a patch of the operating systems, with a reboot
+	$(call long,40m)
+e2e-configure: up plugin ## Test variables that are applied without a drain
+	$(call long,30m)
+e2e-plugins: up plugin ## Test plugins that are added, fail, change the nodes and are removed
+	$(call long,60m)
+e2e-software: up plugin ## Test packages on the nodes: updates, failures, a worker that is down, removal, drains and reboots
+	$(call long,60m)
+e2e-restore: up plugin ## Test backups, the loss of the control plane and its restore
+	$(call long,80m)
+e2e-same: up plugin ## Test that the accelerations change neither the result nor the failures of kubespray
+	$(call long,60m)
 
 ##@ Keep
 

@@ -33,7 +33,7 @@ func main() {
 		if in.Request, err = task.ReadRequest(*requestDir, *namespace, *provisioning); err != nil {
 			return nil, err
 		}
-		if in.Nodes, err = task.ReadNodes(*inventoryDir); err != nil {
+		if in.Nodes, err = task.ReadMembers(*inventoryDir, in.Request); err != nil {
 			return nil, err
 		}
 		if in.PrivateKey, err = node.ReadFile(*sshDir, node.KeyFile); err != nil {

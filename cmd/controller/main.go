@@ -5,6 +5,7 @@ package main
 import (
 	"log"
 
+	"k8s.io/client-go/kubernetes"
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/injection/sharedmain"
 	"knative.dev/pkg/signals"
@@ -26,6 +27,7 @@ func main() {
 	// A run creates about twenty small objects. With client-go's default limits on requests this
 	// would take seconds.
 	config.QPS, config.Burst = 50, 100
+	go provisioning.KeepSettings(ctx, kubernetes.NewForConfigOrDie(config)) // also while kinds are missing, so that a user can write them
 	if err := prerequisites.Ensure(ctx, config); err != nil {
 		if ctx.Err() != nil {
 			return // a signal ended the program during the wait

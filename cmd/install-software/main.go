@@ -68,7 +68,7 @@ func (o options) fill(in *installsoftware.Input) (err error) {
 	if in.Request, err = task.ReadRequest(o.requestDir, o.namespace, o.provisioning); err != nil {
 		return err
 	}
-	if in.Nodes, err = task.ReadNodes(o.inventoryDir); err != nil {
+	if in.Nodes, err = task.ReadMembers(o.inventoryDir, in.Request); err != nil {
 		return err
 	}
 	for _, file := range []struct {

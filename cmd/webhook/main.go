@@ -94,5 +94,5 @@ func newValidation(ctx context.Context, _ configmap.Watcher) *controller.Impl {
 }
 
 func newSettings(ctx context.Context, _ configmap.Watcher) *controller.Impl {
-	return configmaps.NewAdmissionController(ctx, settingsName, "/settings", configmap.Constructors{settings.Name: settings.Parse})
+	return configmaps.NewAdmissionController(ctx, settingsName, "/settings", configmap.Constructors{settings.Name: settings.Check})
 }

@@ -22,6 +22,14 @@ func RevokedFor(value, kubeconfig string) bool {
 	return user == kubeconfig
 }
 
+// RevokedAfter returns the run that was the newest one when the value was made.
+func RevokedAfter(value string) string {
+	if fields := strings.Fields(value); len(fields) == 4 {
+		return fields[3]
+	}
+	return ""
+}
+
 // SameButKey reports whether two values differ at most in the user of the stored key.
 func SameButKey(a, b string) bool {
 	x, y := strings.Fields(a), strings.Fields(b)

@@ -19,6 +19,9 @@ const (
 	Software Kind = "software"
 )
 
+// OfTask reports whether users of this kind have their rights for the time of a task.
+func (k Kind) OfTask() bool { return k == Plugins || k == Software }
+
 // User is a user of an application cluster that only BPA creates. Its name has the form
 // bpa:<cluster>:<kind>:<id>.
 type User struct {

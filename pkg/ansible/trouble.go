@@ -2,12 +2,13 @@ package ansible
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Trouble is a cause of a failed task that usually disappears without a user's action. It is empty
-// for all other causes, which need a user's action.
+// Trouble is the cause of a failed task, if the texts of the module show it. Empty: it is not known. All but
+// Lasting usually disappear without a user's action.
 type Trouble string
 
 const (
@@ -19,6 +20,9 @@ const (
 	Locked Trouble = "Locked"
 	// TimedOut means that a condition was not met within the time limit of the task.
 	TimedOut Trouble = "TimedOut"
+	// Lasting means that another attempt would fail in the same way, such as a download of a file that does not
+	// exist, or a full disk.
+	Lasting Trouble = "Lasting"
 )
 
 var (
@@ -33,6 +37,8 @@ var (
 // The lists hold parts of messages that modules and package managers print. The comparison is
 // case-sensitive.
 var (
+	packageModules = []string{"apt", "apt_repository", "package", "dnf", "dnf5", "yum", "zypper"}
+
 	asyncTexts = []string{"async task did not complete within the requested time", "action failed to execute in the expected time frame", "Timeout exceeded"}
 	waitTexts  = []string{"Timeout when waiting for", "timed out waiting for", "Timed out waiting for"}
 	lockTexts  = []string{
@@ -55,6 +61,10 @@ var (
 		"x509:", "ertificate verif", "CERTIFICATE_VERIFY_FAILED", "Hash Sum mismatch", "did not match", "checksum", "not found", "Not Found",
 		"Forbidden", "nauthorized", "no space left", "No space left", "NO_PUBKEY", "is not signed",
 	}
+	// alwaysLasting are those of them that mean the same in the messages of all programs.
+	alwaysLasting = []string{
+		"x509:", "CERTIFICATE_VERIFY_FAILED", "Hash Sum mismatch", "no space left", "No space left", "Disk quota exceeded", "NO_PUBKEY",
+	}
 )
 
 // trouble classifies a failure by the module that failed, the HTTP status that the module reports,
@@ -70,6 +80,25 @@ func (r rawResult) trouble(action string) Trouble {
 	}
 	module := action[strings.LastIndex(action, ".")+1:]
 	text := strings.Join([]string{string(r.Msg), string(r.Stderr), string(r.ModErr), string(r.Stdout)}, "\n")
+	if passing := r.passing(module, text); passing != "" {
+		return passing
+	}
+	if refused := r.Status >= 400 && !busy(r.Status); refused && fetches(module) || has(text, alwaysLasting) {
+		return Lasting
+	}
+	if (fetches(module) || has(text, pullTexts)) && has(text, lastingTexts) {
+		return Lasting
+	}
+	return ""
+}
+
+// fetches reports whether the module fetches files or packages, so that its texts are about servers.
+func fetches(module string) bool {
+	return module == "get_url" || module == "uri" || slices.Contains(packageModules, module)
+}
+
+// passing classifies a failure that usually disappears without a user's action.
+func (r rawResult) passing(module, text string) Trouble {
 	switch {
 	case has(text, lockTexts):
 		return Locked
@@ -87,12 +116,11 @@ func (r rawResult) trouble(action string) Trouble {
 		if has(string(r.Msg), waitTexts) {
 			return TimedOut
 		}
-	case "apt", "apt_repository", "package", "dnf", "dnf5", "yum", "zypper":
-		if has(text, packageTexts) && !has(text, lastingTexts) {
-			return Download
-		}
 	case "command", "shell":
 		return commandTrouble(text)
+	}
+	if slices.Contains(packageModules, module) && has(text, packageTexts) && !has(text, lastingTexts) {
+		return Download
 	}
 	return ""
 }

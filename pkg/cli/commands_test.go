@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
 // waitLimit is the maximum time of a wait. Every test needs much less.
@@ -62,6 +64,10 @@ func newTerminal(t *testing.T, objects ...client.Object) *terminal {
 	}
 	byName := func(o client.Object) []string { return []string{o.GetName()} }
 	w := &terminal{t: t, clock: time.Now, own: filepath.Join(t.TempDir(), "config"), grown: make(chan struct{}, 1), watching: make(chan struct{}, 10)}
+	// A site without a depot, if the test has no settings.
+	if !slices.ContainsFunc(objects, func(o client.Object) bool { return o.GetName() == settings.Name }) {
+		objects = append(objects, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name}, Data: map[string]string{"depot-url": "internet"}})
+	}
 	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithIndex(&v1alpha1.Provisioning{}, metav1.ObjectNameField, byName).Build()
 	w.cluster = interceptor.NewClient(cluster, interceptor.Funcs{

@@ -35,7 +35,7 @@ func lived() []client.Object {
 }
 
 func TestHistory(t *testing.T) {
-	limit := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name}, Data: map[string]string{"run-history": "7"}}
+	limit := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name}, Data: map[string]string{"depot-url": "internet", "run-history": "7"}}
 	for name, args := range map[string][]string{"table": nil, "json": {"-o", "json"}, "yaml": {"--output=yaml"}} {
 		t.Run(name, func(t *testing.T) {
 			w := newStopped(t, append(lived(), limit)...)

@@ -112,10 +112,10 @@ func TestHostsForAnUploadedImage(t *testing.T) {
 		says   string
 	}{
 		"the site has a depot":       {config(map[string]string{"depot-url": "https://10.60.0.1:5443"}), "", codeDone, "master-1"},
-		"the site has none":          {config(nil), "", codeFailed, "no depot is configured that can hold c1/edge-1/image.raw"},
+		"the site has none":          {config(map[string]string{"depot-url": "internet"}), "", codeFailed, "no depot is configured that can hold c1/edge-1/image.raw"},
 		"the settings are wrong":     {config(map[string]string{"depot-uri": "https://10.60.0.1:5443"}), "", codeFailed, "kubectl patch configmap config-bpa"},
-		"the settings are not there": {nil, "", codeFailed, "no depot is configured that can hold c1/edge-1/image.raw"},
-		"the Provisioning has one":   {nil, "https://10.60.0.1:5443", codeDone, "master-1"},
+		"the settings are not there": {config(nil), "", codeFailed, "setting depot-url: it is missing"},
+		"the Provisioning has one":   {config(map[string]string{"depot-url": "internet"}), "https://10.60.0.1:5443", codeDone, "master-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wanted := p.DeepCopy()

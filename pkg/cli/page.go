@@ -70,6 +70,7 @@ func facts(p *v1alpha1.Provisioning, software string, now time.Time) string {
 		}
 	}
 	add("kubernetes", kubernetes(p))
+	add("engine", clean(p.Status.Engine))
 	add("endpoint", p.Status.APIEndpoint)
 	if run := p.Status.Run; run != nil {
 		state := "running for"

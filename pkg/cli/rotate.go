@@ -36,7 +36,7 @@ func (s *session) rotate(ctx context.Context, site *site, name string, old []byt
 		return nil, fmt.Errorf("request a new user of the kubeconfig of %s: %w", name, site.explain(err))
 	}
 	_, _ = fmt.Fprintf(s.ErrOut, "A new user of the kubeconfig of %s was requested.\n", name)
-	if running(p) {
+	if running(p) && contract.OperationOf(p.Status.Run.Operation).Has(contract.TaskCollectKubeconfig) {
 		_, _ = fmt.Fprintf(s.ErrOut, "The rotation waits for the end of PipelineRun %s. To stop that run:\n  %s\n", p.Status.Run.Name, site.kubectl("bpa cancel "+name, ""))
 	}
 	secret, err := s.followRotation(ctx, site, name, value)

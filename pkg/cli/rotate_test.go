@@ -155,4 +155,11 @@ func TestRotateTimeout(t *testing.T) {
 	if requestedRotation(w) == "" {
 		t.Error("nothing was requested")
 	}
+
+	isRunning(p, runOf(p, contract.OperationPlugins, 3)) // it does not delay the rotation
+	w = newTerminal(t, p, ofEdge1(certified(t, firstUser, nil, time.Now().Add(time.Hour))))
+	w.run(t.Context(), "kubeconfig", "edge-1", "--rotate", "--timeout=300ms")
+	if strings.Contains(w.errOut.String(), "waits for the end") {
+		t.Errorf("printed:\n%s", w.errOut.String())
+	}
 }

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -30,14 +31,10 @@ func (s *site) depotFor(ctx context.Context, p *v1alpha1.Provisioning) (settings
 	return parsed.Depot, nil
 }
 
-// settings returns the site's settings. Without the ConfigMap it returns the defaults, like the
-// controller.
+// settings returns the site's settings. A ConfigMap that does not exist is as one without settings.
 func (s *site) settings(ctx context.Context) (settings.Settings, error) {
-	var cm corev1.ConfigMap
-	switch err := s.client.Get(ctx, client.ObjectKey{Namespace: settings.Namespace, Name: settings.Name}, &cm); {
-	case apierrors.IsNotFound(err):
-		return settings.Default(), nil
-	case err != nil:
+	cm := corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name}}
+	if err := s.client.Get(ctx, client.ObjectKeyFromObject(&cm), &cm); err != nil && !apierrors.IsNotFound(err) {
 		return settings.Settings{}, fmt.Errorf("read the site's settings (ConfigMap %s in namespace %s), which name the depot of spec.osImage.upload: %w",
 			settings.Name, settings.Namespace, err)
 	}

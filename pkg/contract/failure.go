@@ -132,6 +132,9 @@ type Failure struct {
 	Host    string `json:"host,omitempty"`    // node name
 	Step    string `json:"step,omitempty"`    // such as the name of the Ansible task
 	Message string `json:"message,omitempty"` // never a secret
+	// Accelerated reports that a playbook failed for a cause that is not known and that can be an acceleration of
+	// Ansible. The next attempt runs without accelerations (Request.Unaccelerated), also if Reason is not transient.
+	Accelerated bool `json:"accelerated,omitempty"`
 	// Others are further nodes that failed for the same reason, as many as fit.
 	Others []string `json:"others,omitempty"`
 }

@@ -30,6 +30,10 @@ type Request struct {
 	// Installed on which a playbook has succeeded are never reset to repair a run. The digest does
 	// not depend on Complete.
 	Complete bool `json:"complete,omitempty"`
+	// ClusterCA are the certificates, in PEM, of the authority that the stored kubeconfig of the installed
+	// cluster trusts; empty: it is not known. A task uses no administrator's kubeconfig of another authority.
+	// The digest does not depend on it.
+	ClusterCA string `json:"clusterCA,omitempty"`
 	// Lost are the names of the nodes of the cluster whose hosts are lost, and Kept are those of them
 	// that the run neither replaces nor removes: they stay nodes of the cluster, but the run does not
 	// contact them and does not wait for them. The run removes the others (see Gone) from the cluster,
@@ -98,6 +102,9 @@ type Request struct {
 	// SwitchedOff are the names of the accelerations of kubespray that the run does not use, as package
 	// acceleration has them. The cluster's identity does not depend on them.
 	SwitchedOff []string `json:"switchedOff,omitempty"`
+	// Unaccelerated is the name of the run whose playbook failed with accelerations (Failure.Accelerated). This run and
+	// all further attempts at the same state use none. Empty: SwitchedOff counts. The cluster's identity does not depend on it.
+	Unaccelerated string `json:"unaccelerated,omitempty"`
 	// Plugins are the plugins of the cluster, in the order of their needs. The cluster's identity does
 	// not depend on them.
 	Plugins []Plugin `json:"plugins,omitempty"`
@@ -304,4 +311,7 @@ type Progress struct {
 	Task    string `json:"task,omitempty"` // empty: TaskKubespray
 	Percent int    `json:"percent"`        // of this task, 0 to 100
 	Step    string `json:"step"`           // such as the name of the Ansible task
+	// Engine is the name and the release of the playbooks, such as "kubespray v2.31.0". It is empty if
+	// the task does not know it.
+	Engine string `json:"engine,omitempty"`
 }

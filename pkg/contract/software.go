@@ -3,6 +3,7 @@ package contract
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -227,4 +228,14 @@ func SoftwareIntent(s Software) string {
 		text += " " + f.SHA256
 	}
 	return text
+}
+
+// IntentParts returns the parts of a result of SoftwareIntent: the version, and then what only a depot
+// has, the versions of architectures and the digests of files. It is empty without a version.
+func IntentParts(intent string) []string {
+	rest, ok := strings.CutPrefix(intent, "v1 ")
+	if !ok {
+		return nil
+	}
+	return strings.Fields(strings.TrimPrefix(rest, "hold "))
 }

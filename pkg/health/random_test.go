@@ -56,7 +56,7 @@ func TestRandomWorlds(t *testing.T) {
 			if now.Before(next) {
 				continue
 			}
-			s.Add(w.look(now), []string{"w-1"}, now)
+			s.Add(w.look(now), []string{"w-1"}, nil, now)
 			next = s.Next(now, 15*time.Second, w.random.Float64())
 			r := s.Report()
 			n := r.Nodes["w-1"]
@@ -96,7 +96,7 @@ func TestAStoppedKubeletShowsInTime(t *testing.T) {
 		var s State
 		for now := start.Add(time.Duration(random.Float64() * float64(15*time.Second))); ; now = s.Next(now, 15*time.Second, random.Float64()) {
 			renewed := min(now.Sub(start), stop.Sub(start)).Truncate(10 * time.Second)
-			s.Add(Observation{Nodes: map[string]Node{"w-1": {Ready: true}}, Leases: map[string]string{"w-1": renewed.String()}}, []string{"w-1"}, now)
+			s.Add(Observation{Nodes: map[string]Node{"w-1": {Ready: true}}, Leases: map[string]string{"w-1": renewed.String()}}, []string{"w-1"}, nil, now)
 			if s.Report().Nodes["w-1"].State == NodeNotReady {
 				worst = max(worst, now.Sub(stop))
 				break
@@ -116,7 +116,7 @@ func TestLongLeases(t *testing.T) {
 	for _, test := range []struct{ lasts, stale time.Duration }{{0, 30 * time.Second}, {40 * time.Second, 30 * time.Second}, {20 * time.Second, 30 * time.Second}, {200 * time.Second, 150 * time.Second}} {
 		var s State
 		for now := start; ; now = now.Add(5 * time.Second) {
-			s.Add(Observation{Nodes: map[string]Node{"w-1": {Ready: true}}, Leases: map[string]string{"w-1": "a"}, LeaseTimes: map[string]time.Duration{"w-1": test.lasts}}, []string{"w-1"}, now)
+			s.Add(Observation{Nodes: map[string]Node{"w-1": {Ready: true}}, Leases: map[string]string{"w-1": "a"}, LeaseTimes: map[string]time.Duration{"w-1": test.lasts}}, []string{"w-1"}, nil, now)
 			if s.Report().Nodes["w-1"].State == NodeNotReady {
 				if got := now.Sub(start); got != test.stale {
 					t.Errorf("a lease of %s is stale after %s, want %s", test.lasts, got, test.stale)

@@ -53,8 +53,8 @@ type lease struct {
 }
 
 // Add adds a look. expected are the names of the nodes that the cluster should have. Other nodes are
-// not judged.
-func (s *State) Add(o Observation, expected []string, now time.Time) {
+// not judged. Neither are those in changing, on which a run worked during the look: see Changed.
+func (s *State) Add(o Observation, expected, changing []string, now time.Time) {
 	if !o.NotAfter.IsZero() {
 		s.notAfter.add(o.NotAfter)
 	}
@@ -71,11 +71,16 @@ func (s *State) Add(o Observation, expected []string, now time.Time) {
 	}
 	for name, n := range s.nodes {
 		seen, there := o.Nodes[name]
+		if there {
+			n.version, n.unschedulable = seen.Version, seen.Unschedulable
+		}
+		if slices.Contains(changing, name) {
+			continue
+		}
 		if !there {
 			n.add(NodeMissing, "the cluster does not have this node", false, now)
 			continue
 		}
-		n.version, n.unschedulable = seen.Version, seen.Unschedulable
 		if o.Leases != nil {
 			n.lease.add(o.Leases[name], s.gap, now)
 			n.lease.limit = max(stale, o.LeaseTimes[name]*3/4)
@@ -92,6 +97,17 @@ func (s *State) Add(o Observation, expected []string, now time.Time) {
 		}
 	}
 	s.gap = o.Leases == nil
+}
+
+// Changed says that a run works on these nodes no more. Only the looks after it judge them: what the run
+// itself has caused is no state of the node.
+func (s *State) Changed(names []string) {
+	for _, name := range names {
+		if n := s.nodes[name]; n != nil {
+			n.resume()
+			n.lease = lease{}
+		}
+	}
 }
 
 // blind notes a look that saw no node. If the reason lasts, the nodes are judged anew afterwards.

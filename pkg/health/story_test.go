@@ -20,7 +20,7 @@ var start = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 
 // TestStories plays the looks in testdata. A look is a line such as "15s w-1=a w-2=b!KubeletNotReady":
 // the time since the look before, and for each node the renewTime of its lease, and after "!" the reason
-// why it is not Ready. The report follows each look that changed it.
+// why it is not Ready. "run w-1" means that a run works on w-1 from now on. The report follows each line that changed it.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) < 8 {
@@ -50,6 +50,7 @@ func play(t *testing.T, text string) string {
 	var s State
 	var out []string
 	now, expected, last := start, []string{"w-1"}, Report{API: APIUnknown}
+	var changing []string
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		words := strings.Fields(line)
@@ -64,12 +65,20 @@ func play(t *testing.T, text string) string {
 			expected = words[1:]
 			continue
 		}
+		if words[0] == "run" { // works on these nodes now, and on no other ones
+			s.Changed(slices.DeleteFunc(changing, func(name string) bool { return slices.Contains(words, name) }))
+			if changing = words[1:]; !s.Report().Equal(last) {
+				last = s.Report()
+				out = append(out, describe(last, now)...)
+			}
+			continue
+		}
 		later, err := time.ParseDuration(words[0])
 		if err != nil {
 			t.Fatal(err)
 		}
 		now = now.Add(later)
-		s.Add(look(words[1:]), expected, now)
+		s.Add(look(words[1:]), expected, changing, now)
 		if report := s.Report(); !report.Equal(last) {
 			last = report
 			out = append(out, describe(report, now)...)

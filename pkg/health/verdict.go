@@ -33,6 +33,7 @@ type verdict struct {
 	run     time.Time   // the first of them
 	changes []time.Time // of the verdict, the recent ones
 	flaps   bool
+	resumed bool // the next verdict goes on with the time of this one, if it is the same
 }
 
 // add adds what one look saw. An empty text means good. sure means that this look alone decides. It
@@ -66,8 +67,18 @@ func (v *verdict) add(kind NodeState, text string, sure bool, now time.Time) (ch
 // doubt makes the next looks judge anew. Earlier changes still count.
 func (v *verdict) doubt() { v.known, v.looks, v.equal = v.flaps, 0, 0 }
 
+// resume is like doubt after a pause in which nobody has looked. A verdict that stays the same has not begun
+// anew: the time since which a node is Ready must not pass that of a run which has failed on it.
+func (v *verdict) resume() {
+	v.doubt()
+	v.resumed = !v.since.IsZero()
+}
+
 func (v *verdict) decide(bad bool, kind NodeState, text string) {
-	v.known, v.bad, v.kind, v.text, v.since = true, bad, kind, text, v.run
+	if !v.resumed || bad != v.bad || kind != v.kind {
+		v.since = v.run
+	}
+	v.known, v.bad, v.kind, v.text, v.resumed = true, bad, kind, text, false
 }
 
 // note counts a change of the verdict, and notices that it flaps.

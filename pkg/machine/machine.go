@@ -72,6 +72,15 @@ func Inspect(ctx context.Context, sh Shell) (Report, error) {
 	return parse(out), nil
 }
 
+// UsedBy returns the Provisioning that uses the machine, as Report.User. It is much faster than Inspect.
+func UsedBy(ctx context.Context, sh Shell) (contract.User, error) {
+	out, err := run(ctx, sh, shortLimit, usedByScript)
+	if err != nil {
+		return contract.User{}, fmt.Errorf("read the mark of the machine: %w", err)
+	}
+	return parse(out).User, nil
+}
+
 // Mark records that a Provisioning uses the machine. It must be called before the first change of
 // the machine. If the machine has no Kubernetes yet, Mark also records the state that Clean restores
 // and keeps. A second call with the same user changes nothing.

@@ -18,7 +18,7 @@ var user = contract.User{Namespace: "edge", Name: "edge-1", UID: "5f2c"}
 
 func TestScriptsCanBeSent(t *testing.T) {
 	t.Parallel()
-	for name, script := range map[string]string{"inspect": inspectScript, "mark": markScript, "save": saveScript, "clean": cleanScript, "finish": finishScript} {
+	for name, script := range map[string]string{"usedBy": usedByScript, "inspect": inspectScript, "mark": markScript, "save": saveScript, "clean": cleanScript, "finish": finishScript} {
 		if strings.Contains(script, "'") {
 			t.Errorf("%s contains a single quote", name)
 		}
@@ -43,6 +43,9 @@ func TestBlankMachine(t *testing.T) {
 	if err != nil || !got.Clean() || got.User != (contract.User{}) {
 		t.Errorf("%+v, %v\n%s", got, err, &m.stderr)
 	}
+	if got, err := UsedBy(context.Background(), m.shell); err != nil || got != (contract.User{}) {
+		t.Errorf("a blank machine is used by %q, %v", got, err)
+	}
 	if diff := cmp.Diff(before, m.tree()); diff != "" {
 		t.Errorf("Inspect changed the machine (-before +after):\n%s", diff)
 	}
@@ -58,6 +61,9 @@ func TestMark(t *testing.T) {
 		}
 		if got, err := Inspect(context.Background(), m.shell); err != nil || got.User != contract.ParseUser(u.String()) || !got.Clean() {
 			t.Errorf("after Mark of %q: %+v, %v", u, got, err)
+		}
+		if got, err := UsedBy(context.Background(), m.shell); err != nil || got != contract.ParseUser(u.String()) {
+			t.Errorf("after Mark of %q, the machine is used by %q, %v", u, got, err)
 		}
 	}
 	before := m.tree()

@@ -15,6 +15,8 @@ var (
 	record string
 	//go:embed scripts/network.sh
 	network string
+	//go:embed scripts/usedby.sh
+	usedBy string
 	//go:embed scripts/inspect.sh
 	inspect string
 	//go:embed scripts/mark.sh
@@ -30,10 +32,11 @@ var (
 )
 
 var (
-	inspectScript = join(lists, filter, inspect)
+	usedByScript  = join(lists, usedBy, "echo end\n")
+	inspectScript = join(lists, filter, usedBy, inspect)
 	markScript    = join(lists, filter, record, mark)
 	saveScript    = join(lists, filter, network, save)
-	cleanScript   = join(lists, filter, record, network, clean, restore, inspect)
+	cleanScript   = join(lists, filter, record, network, clean, restore, usedBy, inspect)
 	finishScript  = join(lists, finish)
 )
 

@@ -5,7 +5,10 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
 // Need is an API group version that the API server must serve.
@@ -18,10 +21,21 @@ type Need struct {
 // Needs are the APIs that the controller needs. HardwareData is not one of them, because older
 // versions of Metal3 do not have this kind. They have the same facts in the status of the hosts.
 var Needs = []Need{
-	{"bpa.akraino.org/v1alpha1", []string{"provisionings", "backups"}, "BPA's own kinds (config/300-provisionings.yaml and config/300-backups.yaml)"},
+	ours(),
 	{"tekton.dev/v1", []string{"pipelineruns", "taskruns", "pipelines", "tasks"}, "Tekton Pipelines v1.15 or later with its resolvers (https://tekton.dev/docs/installation), " +
 		"then apply BPA's config/ again, which has objects of Tekton's kinds"},
 	{"metal3.io/v1alpha1", []string{"baremetalhosts"}, "Metal3's Bare Metal Operator (https://book.metal3.io)"},
+}
+
+// ours returns the need of BPA's own kinds. Each resource has its CRD in a file of config/.
+func ours() Need {
+	var resources, files []string
+	for _, kind := range v1alpha1.Kinds {
+		resource, _ := meta.UnsafeGuessKindToResource(v1alpha1.SchemeGroupVersion.WithKind(kind.Name))
+		resources = append(resources, resource.Resource)
+		files = append(files, "config/300-"+resource.Resource+".yaml")
+	}
+	return Need{v1alpha1.SchemeGroupVersion.String(), resources, "BPA's own kinds (" + strings.Join(files, ", ") + ")"}
 }
 
 // Discovery is the part of client-go's discovery client that this package uses.

@@ -12,7 +12,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// Name and Namespace identify the ConfigMap with the settings. config/ contains it.
+// Name and Namespace identify the ConfigMap with the settings. It belongs to the site: config/ does not
+// contain it, and the controller creates it without settings if it does not exist.
 const (
 	Name      = "config-bpa"
 	Namespace = "bpa-system"
@@ -73,14 +74,21 @@ const (
 	aPause = `a time of at least 5s, such as "15s" or "2m"; "0" means that nothing looks at the clusters`
 )
 
+// keyDepot is the only setting without a default, and internet its value for a site without a depot. A
+// site whose settings got lost must not become one whose nodes download from the Internet.
+const (
+	keyDepot = "depot-url"
+	internet = "internet"
+)
+
 var known = map[string]setting{
-	"depot-url": {
-		`the https address at which the nodes reach the depot, without credentials; an http address is allowed only with depot-insecure "true"; empty: the nodes download from the Internet`,
-		"<https address of your depot>", func(s *Settings, v string) bool { s.Depot.URL = strings.TrimRight(v, "/"); return true },
+	keyDepot: {
+		`the https address at which the nodes reach the depot, without credentials; an http address is allowed only with depot-insecure "true"; "internet": the site has no depot, and the nodes download from the Internet`,
+		"<https address of your depot>", readDepot,
 	},
 	"depot-insecure": {aBool, "false", func(s *Settings, v string) bool { return readBool(v, &s.Depot.Insecure) }},
 	"depot-ca": {
-		"empty, or the PEM certificates that the depot serves at /ca.crt (only with an https address in depot-url)",
+		"empty, or the PEM certificates that the depot serves at /ca.crt (only with an https address in " + keyDepot + ")",
 		"", func(s *Settings, v string) bool { s.Depot.CA = v; return true },
 	},
 	"depot-image-url": {
@@ -121,14 +129,43 @@ func readBool(text string, into *bool) bool {
 	return err == nil
 }
 
+func readDepot(s *Settings, value string) bool {
+	if value != internet {
+		s.Depot.URL = strings.TrimRight(value, "/")
+	}
+	return true // Parse checks the address together with the other settings of the depot
+}
+
 // depotKeys maps a field of spec.depot to the key of the ConfigMap to which the same rules apply.
-var depotKeys = map[string]string{"url": "depot-url", "imageURL": "depot-image-url", "caBundle": "depot-ca"}
+var depotKeys = map[string]string{"url": keyDepot, "imageURL": "depot-image-url", "caBundle": "depot-ca"}
 
 // Parse reads the ConfigMap. Its error lists the errors of all keys, and ends with one command that
 // corrects them. After an error the returned settings must not be used.
 func Parse(cm *corev1.ConfigMap) (Settings, error) {
+	s, wrong := read(cm)
+	if _, there := cm.Data[keyDepot]; !there {
+		wrong.malformed(keyDepot, "it is missing", anyDepot)
+	}
+	return s, wrong.err(cm)
+}
+
+// Check is like Parse, for the webhook. It accepts a ConfigMap without a depot, because the controller
+// creates one.
+func Check(cm *corev1.ConfigMap) (Settings, error) {
+	s, wrong := read(cm)
+	return s, wrong.err(cm)
+}
+
+// anyDepot stands for a value of depot-url in the command that sets it for the first time.
+const anyDepot = "<https address of your depot, or internet>"
+
+// read returns the settings of the keys that exist, and the errors in them.
+func read(cm *corev1.ConfigMap) (Settings, faults) {
 	s, wrong := Default(), faults{}
 	for key, value := range cm.Data {
+		if key == exampleKey {
+			continue
+		}
 		if k, ok := known[key]; !ok {
 			wrong.unknown(key, false)
 		} else if !k.set(&s, value) {
@@ -138,6 +175,9 @@ func Parse(cm *corev1.ConfigMap) (Settings, error) {
 	for key := range cm.BinaryData {
 		wrong.unknown(key, true)
 	}
+	if value, there := cm.Data[keyDepot]; there && strings.Trim(value, "/") == "" {
+		wrong.malformed(keyDepot, "it is empty", anyDepot)
+	}
 	depot := v1alpha1.DepotSpec{URL: s.Depot.URL, ImageURL: s.Depot.ImageURL, CABundle: s.Depot.CA, Insecure: s.Depot.Insecure}
 	for _, err := range depot.Validate().WrappedErrors() {
 		key := depotKeys[strings.Join(err.Paths, "")]
@@ -145,10 +185,10 @@ func Parse(cm *corev1.ConfigMap) (Settings, error) {
 			continue
 		}
 		fix := known[key].example
-		if key == "depot-url" {
+		if key == keyDepot {
 			fix = cmp.Or(withTLS(s.Depot.URL), fix)
 		}
 		wrong.malformed(key, err.Message, fix)
 	}
-	return s, wrong.err(cm)
+	return s, wrong
 }

@@ -2,7 +2,6 @@ package settings
 
 import (
 	"encoding/json"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,12 +18,19 @@ func configMap(data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: Name}, Data: data}
 }
 
+// online returns data of a site without a depot.
+func online(data map[string]string) map[string]string {
+	data["depot-url"] = "internet"
+	return data
+}
+
 func TestParse(t *testing.T) {
 	for name, test := range map[string]struct {
 		data map[string]string
 		want Settings
 	}{
-		"nothing": {nil, Default()},
+		"the Internet": {map[string]string{"depot-url": "internet"}, Default()},
+		"an example":   {map[string]string{"_example": "depot-uri: x", "depot-url": "internet"}, Default()},
 		"all": {
 			map[string]string{"depot-url": "https://10.60.0.1:5443/", "depot-image-url": "http://10.60.0.1:5000", "depot-connected": "true", "max-attempts": "2", "run-history": "9", "max-runs": "0", "max-backups": "9", "health-interval": "2m"},
 			Settings{Depot: Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000", Connected: true}, MaxAttempts: 2, RunHistory: 9, MaxBackups: 9, HealthInterval: 2 * time.Minute},
@@ -33,7 +39,7 @@ func TestParse(t *testing.T) {
 			map[string]string{"depot-url": "http://10.60.0.1:5000", "depot-insecure": "true"},
 			Settings{Depot: Depot{URL: "http://10.60.0.1:5000", Insecure: true}, MaxAttempts: 5, RunHistory: 5, MaxRuns: 4, MaxBackups: 4, HealthInterval: 15 * time.Second},
 		},
-		"no health": {map[string]string{"health-interval": "0"}, Settings{MaxAttempts: 5, RunHistory: 5, MaxRuns: 4, MaxBackups: 4}},
+		"no health": {map[string]string{"depot-url": "internet", "health-interval": "0"}, Settings{MaxAttempts: 5, RunHistory: 5, MaxRuns: 4, MaxBackups: 4}},
 	} {
 		got, err := Parse(configMap(test.data))
 		if err != nil {
@@ -51,18 +57,18 @@ func TestParseRefuses(t *testing.T) {
 		data map[string]string
 		want []string
 	}{
-		"no number": {map[string]string{"max-attempts": "many"}, []string{"max-attempts", `"many"`, "a whole number of at least 1",
+		"no number": {online(map[string]string{"max-attempts": "many"}), []string{"max-attempts", `"many"`, "a whole number of at least 1",
 			`kubectl patch configmap config-bpa -n bpa-system --type merge -p '{"data":{"max-attempts":"5"}}'`}},
-		"no attempts":              {map[string]string{"max-attempts": "0"}, []string{`"0"`}},
-		"fewer than no runs":       {map[string]string{"max-runs": "-1"}, []string{"max-runs", `"-1"`, "a whole number; 0 means no limit", `{"data":{"max-runs":"4"}}`}},
-		"no backups at all":        {map[string]string{"max-backups": "0"}, []string{"max-backups", `"0"`, "a whole number of at least 1", `{"data":{"max-backups":"4"}}`}},
-		"an interval without unit": {map[string]string{"health-interval": "15"}, []string{"health-interval", `"15"`, `such as "15s"`, `{"data":{"health-interval":"15s"}}`}},
-		"too short an interval":    {map[string]string{"health-interval": "1s"}, []string{"health-interval", "at least 5s"}},
-		"a time in the past":       {map[string]string{"health-interval": "-15s"}, []string{"health-interval"}},
-		"no history":               {map[string]string{"run-history": "0"}, []string{"run-history"}},
-		"a word for a bool": {map[string]string{"depot-connected": "no thanks"}, []string{"depot-connected", `"no thanks"`, `"true" or "false"`,
+		"no attempts":              {online(map[string]string{"max-attempts": "0"}), []string{`"0"`}},
+		"fewer than no runs":       {online(map[string]string{"max-runs": "-1"}), []string{"max-runs", `"-1"`, "a whole number; 0 means no limit", `{"data":{"max-runs":"4"}}`}},
+		"no backups at all":        {online(map[string]string{"max-backups": "0"}), []string{"max-backups", `"0"`, "a whole number of at least 1", `{"data":{"max-backups":"4"}}`}},
+		"an interval without unit": {online(map[string]string{"health-interval": "15"}), []string{"health-interval", `"15"`, `such as "15s"`, `{"data":{"health-interval":"15s"}}`}},
+		"too short an interval":    {online(map[string]string{"health-interval": "1s"}), []string{"health-interval", "at least 5s"}},
+		"a time in the past":       {online(map[string]string{"health-interval": "-15s"}), []string{"health-interval"}},
+		"no history":               {online(map[string]string{"run-history": "0"}), []string{"run-history"}},
+		"a word for a bool": {online(map[string]string{"depot-connected": "no thanks"}), []string{"depot-connected", `"no thanks"`, `"true" or "false"`,
 			`'{"data":{"depot-connected":"false"}}'`}},
-		"an unknown key": {map[string]string{"depot-uri": "https://d"}, []string{"depot-uri", "depot-url, ",
+		"an unknown key": {online(map[string]string{"depot-uri": "https://d"}), []string{"depot-uri", "depot-url, ",
 			`kubectl patch configmap config-bpa -n bpa-system --type merge -p '{"data":{"depot-uri":null}}'`}},
 		"plain HTTP":            {map[string]string{"depot-url": "http://d:5000"}, []string{"depot-url", `"http://d:5000"`, "plain HTTP", `depot-insecure "true"`}},
 		"credentials":           {map[string]string{"depot-image-url": "http://u:p@d"}, []string{"depot-image-url", "credentials"}},
@@ -71,6 +77,11 @@ func TestParseRefuses(t *testing.T) {
 		"two of them, by key":   {map[string]string{"run-history": "x", "depot-url": "ftp://d"}, []string{"depot-url", "run-history"}},
 		"quotes in an address":  {map[string]string{"depot-url": `https://d/"`}, []string{"depot-url"}},
 		"an address of nothing": {map[string]string{"depot-url": "true"}, []string{"depot-url"}},
+		"no depot": {nil, []string{"setting depot-url: it is missing", "https address", `"internet"`, "download from the Internet",
+			`kubectl patch configmap config-bpa -n bpa-system --type merge -p '{"data":{"depot-url":"<https address of your depot, or internet>"}}'`}},
+		"an empty depot":        {map[string]string{"depot-url": "", "max-attempts": "2"}, []string{"setting depot-url: it is empty", `"internet"`, "kubectl patch"}},
+		"only slashes":          {map[string]string{"depot-url": "//"}, []string{"setting depot-url"}},
+		"a CA for the Internet": {map[string]string{"depot-url": "internet", "depot-ca": "PEM"}, []string{"depot-ca"}},
 	} {
 		_, err := Parse(configMap(test.data))
 		if err == nil {
@@ -89,24 +100,46 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// The ConfigMap in config/ is valid and contains every setting. Settings that were added after the
-// first release are comments.
-func TestInstalledSettings(t *testing.T) {
-	raw, err := os.ReadFile("../../config/config-bpa.yaml")
-	if err != nil {
+// The example lists every setting, and is valid settings itself. The ConfigMap that the controller
+// creates has it, and no setting.
+func TestExample(t *testing.T) {
+	var data map[string]string
+	if err := yaml.UnmarshalStrict([]byte(example), &data); err != nil {
 		t.Fatal(err)
 	}
-	var cm corev1.ConfigMap
-	if err := yaml.UnmarshalStrict(raw, &cm); err != nil {
-		t.Fatal(err)
-	}
-	got, err := Parse(&cm)
-	if err != nil || got != Default() || cm.Name != Name || cm.Namespace != Namespace {
-		t.Errorf("%s/%s: %+v, %v; want the defaults", cm.Namespace, cm.Name, got, err)
+	if got, err := Parse(configMap(data)); err != nil || got != Default() {
+		t.Errorf("%+v, %v; want the defaults", got, err)
 	}
 	for key := range known {
-		if _, ok := cm.Data[key]; !ok && !strings.Contains(string(raw), "\n  # "+key+": ") {
-			t.Errorf("config/config-bpa.yaml does not have %s", key)
+		if _, ok := data[key]; !ok {
+			t.Errorf("the example does not have %s", key)
+		}
+	}
+	fresh := New()
+	if len(fresh.Data) != 1 || fresh.Data[exampleKey] != example || fresh.Name != Name || fresh.Namespace != Namespace {
+		t.Errorf("new ConfigMap: %+v", fresh)
+	}
+	if _, err := Parse(fresh); err == nil || !strings.Contains(err.Error(), "depot-url") {
+		t.Errorf("a ConfigMap without settings is accepted: %v", err)
+	}
+}
+
+// The webhook accepts a ConfigMap without depot-url, because the controller creates one. It rejects
+// every other error, also a depot-url that is empty.
+func TestCheck(t *testing.T) {
+	for name, test := range map[string]struct {
+		data map[string]string
+		ok   bool
+	}{
+		"of the controller":       {New().Data, true},
+		"without a depot":         {map[string]string{"max-runs": "2"}, true},
+		"a depot":                 {map[string]string{"depot-url": "https://d"}, true},
+		"an empty depot":          {map[string]string{"depot-url": ""}, false},
+		"unknown":                 {map[string]string{"depot-uri": "https://d"}, false},
+		"a value without a depot": {map[string]string{"max-runs": "two"}, false},
+	} {
+		if _, err := Check(configMap(test.data)); (err == nil) != test.ok {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -124,19 +157,21 @@ func TestTheCommandFixesAll(t *testing.T) {
 		binary map[string][]byte
 		want   string // the patch in the command; empty: the command opens an editor
 	}{
-		"one":               {data: map[string]string{"max-attempts": "0"}, want: `{"data":{"max-attempts":"5"}}`},
+		"one":               {data: online(map[string]string{"max-attempts": "0"}), want: `{"data":{"max-attempts":"5"}}`},
 		"unknown and plain": {data: map[string]string{"depot-url": "http://10.1.1.1:5000", "depot-ca-file": "x"}, want: `{"data":{"depot-ca-file":null,"depot-url":"https://10.1.1.1:5000"}}`},
 		"all kinds": {
 			data: map[string]string{"depot-url": "http://d", "depot-insecure": "no", "run-history": "", "depot-connected": "maybe", "x": "y"},
 			want: `{"data":{"depot-connected":"false","depot-insecure":"false","depot-url":"https://d","run-history":"5","x":null}}`,
 		},
 		"binary": {
-			data: map[string]string{"x": "y"}, binary: map[string][]byte{"z": {0}}, want: `{"data":{"x":null},"binaryData":{"z":null}}`,
+			data: online(map[string]string{"x": "y"}), binary: map[string][]byte{"z": {0}}, want: `{"data":{"x":null},"binaryData":{"z":null}}`,
 		},
 		"no address that could be meant": {
 			data: map[string]string{"depot-url": "ftp://10.1.1.1", "depot-image-url": "true"},
 			want: `{"data":{"depot-image-url":"<address of your depot for Metal3>","depot-url":"<https address of your depot>"}}`,
 		},
+		"no address at all":          {data: map[string]string{"depot-connected": "x"}, want: `{"data":{"depot-connected":"false","depot-url":"<https address of your depot, or internet>"}}`},
+		"an empty address":           {data: map[string]string{"depot-url": ""}, want: `{"data":{"depot-url":"<https address of your depot, or internet>"}}`},
 		"credentials":                {data: map[string]string{"depot-url": "http://u:p@d"}, want: `{"data":{"depot-url":"<https address of your depot>"}}`},
 		"a certificate among others": {data: map[string]string{"depot-url": "https://d", "depot-ca": "PEM", "run-history": "0"}},
 	} {

@@ -49,6 +49,27 @@ func Resolve(wanted []contract.Software, owner Owner, index *protocol.PackageLis
 	return resolved
 }
 
+// NoDepot is the Problem of a package whose depot the cluster does not use any more.
+const NoDepot = "the depot of this package is not configured: write its address to depot-url in ConfigMap config-bpa of namespace bpa-system, or a version into the Software"
+
+// Keep gives the Problem NoDepot to each package without a version if the depot has decided which version
+// the nodes have. wanted are the packages of a cluster that does not use the site's depot, and used
+// reports that the cluster was installed from it. Without the depot, another version of another source
+// would count, and the nodes would be drained or rebooted for it because a setting got lost.
+func Keep(wanted []contract.Software, record contract.SoftwareRecord, used bool) []contract.Software {
+	kept := slices.Clone(wanted)
+	for i, s := range kept {
+		fromDepot := func(row contract.SoftwarePackage) bool {
+			parts := contract.IntentParts(row.Intent)
+			return row.Name == s.Name && (len(parts) > 1 || len(parts) > 0 && used)
+		}
+		if s.Problem == "" && !s.Pinned && slices.ContainsFunc(record.Nodes, func(n contract.SoftwareNode) bool { return slices.ContainsFunc(n.Packages, fromDepot) }) {
+			kept[i].Problem = NoDepot
+		}
+	}
+	return kept
+}
+
 // resolve adds the version and the files of one package. Uploads that the nodes' system cannot install do not
 // count, so that they hide no package source of the nodes. If the system is not known, they come last: if there
 // is nothing else, the nodes report why they cannot install them.

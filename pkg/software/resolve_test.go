@@ -112,3 +112,37 @@ func TestResolveWithoutList(t *testing.T) {
 		t.Errorf("a conflict (-want +got):\n%s", diff)
 	}
 }
+
+// TestKeep: without the depot, packages keep the version that the depot has decided. Packages whose version
+// a Software or the sources of the nodes decide do not depend on the depot.
+func TestKeep(t *testing.T) {
+	jq := contract.Software{Name: "jq", Workers: true}
+	pinned, held := jq, jq
+	pinned.Pinned, pinned.Version, held.Hold = true, "1.6", true
+	upload := contract.Software{Version: "1.6", Files: []contract.SoftwareFile{{SHA256: "abc"}}}
+	architectures := contract.Software{Version: "1.6", Versions: map[string]string{"amd64": "1.7"}}
+	heldUpload := upload
+	heldUpload.Hold = true
+	for name, tc := range map[string]struct {
+		wanted contract.Software
+		intent string
+		used   bool // the cluster was installed from the depot
+		keeps  bool
+	}{
+		"an upload":                           {jq, contract.SoftwareIntent(upload), false, true},
+		"a held upload":                       {held, contract.SoftwareIntent(heldUpload), false, true},
+		"another version for an architecture": {jq, contract.SoftwareIntent(architectures), false, true},
+		"of the depot's apt source":           {jq, contract.SoftwareIntent(contract.Software{Version: "1.6"}), true, true},
+		"a version that was removed from the Software, without a depot": {jq, contract.SoftwareIntent(pinned), false, false},
+		"of the node's sources": {jq, contract.SoftwareIntent(jq), true, false},
+		"named version":         {pinned, contract.SoftwareIntent(upload), true, false},
+		"new":                   {jq, "", true, false},
+		"removed before":        {jq, contract.SoftwareRemoval, true, false},
+	} {
+		record := contract.SoftwareRecord{Nodes: []contract.SoftwareNode{rowsOf(contract.SoftwarePackage{Name: "curl", Intent: "v1 2 def"}, contract.SoftwarePackage{Name: "jq", Intent: tc.intent})}}
+		got := Keep([]contract.Software{tc.wanted}, record, tc.used)
+		if keeps := got[0].Problem == NoDepot; keeps != tc.keeps {
+			t.Errorf("%s: problem %q", name, got[0].Problem)
+		}
+	}
+}

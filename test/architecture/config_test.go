@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
 // manifests returns all objects in config/ by file.
@@ -121,6 +123,20 @@ func TestManifestsStayAtHome(t *testing.T) {
 			}
 			if object.GetLabels()["app.kubernetes.io/part-of"] != "bpa" && object.GetKind() != "CustomResourceDefinition" {
 				t.Errorf("%s: %s %s lacks the label app.kubernetes.io/part-of: bpa", file, object.GetKind(), object.GetName())
+			}
+		}
+	}
+}
+
+// TestConfigHasNoSettings checks that `ko apply -f config/`, also after an edit of the settings or over
+// an earlier release, does not write the ConfigMap with the site's settings. A ConfigMap without data
+// would also be wrong: kubectl deletes the keys that an earlier release has applied and that are not
+// in the file any more.
+func TestConfigHasNoSettings(t *testing.T) {
+	for file, objects := range manifests(t) {
+		for _, object := range objects {
+			if object.GetKind() == "ConfigMap" && object.GetName() == settings.Name {
+				t.Errorf("%s has ConfigMap %s, which belongs to the site: the controller creates it", file, settings.Name)
 			}
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
+	"github.com/akraino-icn/bpa/test/lab/artifacts"
 	"github.com/akraino-icn/bpa/test/site"
 )
 
@@ -62,7 +63,7 @@ func baseline(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) hand {
 		vars[name] = ofRun[name]
 	}
 	return hand{
-		name: "by-hand", image: playbooksImage(p), hosts: inventory[contract.KeyHostsINI], vars: vars,
+		name: "by-hand", image: playbooksImage, hosts: inventory[contract.KeyHostsINI], vars: vars,
 		renew: func() *strings.Replacer { return strings.NewReplacer(newAddresses(t, s, p)...) },
 	}
 }
@@ -216,10 +217,5 @@ func newAddresses(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) []string
 	return pairs
 }
 
-// playbooksImage returns the base image of the Tasks that the run used.
-func playbooksImage(p *v1alpha1.Provisioning) string {
-	if release := p.Spec.Kubespray.Release; release != "" {
-		return "10.60.0.1:5000/base/ansible:kubespray-" + release
-	}
-	return "10.60.0.1:5000/base/ansible:latest"
-}
+// playbooksImage is the base image of the Tasks that the run used.
+const playbooksImage = "10.60.0.1:5000/base/ansible:kubespray-" + artifacts.KubesprayRelease

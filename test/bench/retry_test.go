@@ -43,7 +43,7 @@ END
 // playbook. The times have no limit, because the load of the machine affects them.
 func TestBenchRetryAgainstRun(t *testing.T) {
 	s := site.New(t, "bench-retry", 3, 0)
-	s.Apply(s.Provisioning("retry", site.LabPlaybooks,
+	s.Apply(s.Provisioning("retry",
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}),
 		site.Worker("worker-1", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}}),
 		site.Worker("worker-2", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})))
@@ -56,7 +56,7 @@ func TestBenchRetryAgainstRun(t *testing.T) {
 	site.Await(s, &v1alpha1.ProvisioningList{}, "the retry to succeed", limit, site.Ready)
 
 	full, retry := onlyRunOf(t, s, contract.OperationInstall), onlyRunOf(t, s, contract.OperationCollect)
-	const table, name, peer = "Retry of a run whose last task failed, 3 nodes, the lab's playbooks", "automatic retry", "the run that failed"
+	const table, name, peer = "Retry of a run whose last task failed, 3 nodes, kubespray", "automatic retry", "the run that failed"
 	fmt.Println()
 	results.Record(t,
 		results.Figure{Table: table, Name: name, Peer: peer, Value: retry.Seconds() / full.Seconds(), Goal: 0.2},

@@ -21,6 +21,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
 	"github.com/akraino-icn/bpa/test/bench/results"
+	"github.com/akraino-icn/bpa/test/lab/artifacts"
 	"github.com/akraino-icn/bpa/test/site"
 )
 
@@ -34,16 +35,13 @@ const sizes = "BPA_BENCH_NODES"
 // with all accelerations of the product. By hand, the playbook then runs again and has nothing to do.
 // BPA has no such second run: it starts none for a spec that has not changed.
 //
-// The playbooks are those of kubespray if this machine has them, or else the lab's. The times have no
+// The times have no
 // limit, because the load of the machine affects them. The memory of the controller during the run
 // must not exceed 100 MiB.
 func TestBenchRunAgainstHand(t *testing.T) {
-	name, on := "the lab's playbooks", site.LabPlaybooks
-	if os.Getenv("KUBESPRAY") != "" {
-		name, on = "kubespray "+string(site.Kubespray), site.Kubespray
-	}
+	const name = "kubespray " + artifacts.KubesprayRelease
 	for i, n := range clusterSizes(t) {
-		t.Run(fmt.Sprint(n, " nodes"), func(t *testing.T) { benchRun(t, name, on, n, i == 0 && os.Getenv(each) != "") })
+		t.Run(fmt.Sprint(n, " nodes"), func(t *testing.T) { benchRun(t, name, n, i == 0 && os.Getenv(each) != "") })
 	}
 }
 
@@ -64,13 +62,13 @@ func clusterSizes(t *testing.T) (all []int) {
 	return all
 }
 
-func benchRun(t *testing.T, name string, on site.Playbooks, nodes int, each bool) {
+func benchRun(t *testing.T, name string, nodes int, each bool) {
 	s := site.New(t, fmt.Sprint("bench-", nodes), nodes, 0) // the namespace of the last size can still be in deletion
 	options := []site.Option{site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))})}
 	for i := 1; i < nodes; i++ {
 		options = append(options, site.Worker(fmt.Sprint("worker-", i), v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}}))
 	}
-	p := s.Provisioning("bench", on, options...)
+	p := s.Provisioning("bench", options...)
 	began := time.Now()
 	s.Apply(p)
 	site.Await(s, &v1alpha1.ProvisioningList{}, "the middle of the run", limit, func(p *v1alpha1.Provisioning) bool {

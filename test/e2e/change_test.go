@@ -17,12 +17,6 @@ import (
 	"github.com/akraino-icn/bpa/test/site"
 )
 
-// TestChange takes one cluster through its life by edits of its Provisioning and by losses of
-// machines, while a workload in it answers requests and the controller is killed at random moments.
-func TestChange(t *testing.T) {
-	testChange(t, "e2e-change", site.LabPlaybooks, "edge-20", 12*time.Minute)
-}
-
 // life is a cluster that changes.
 type life struct {
 	t     *testing.T
@@ -31,43 +25,78 @@ type life struct {
 	limit time.Duration          // of one change
 }
 
-// testChange runs the changes that users make: more workers, a dead worker, more control planes, a
-// dead first control plane, and back to the beginning. It ends with the control plane that joined
-// last, so that the first one of the inventory leaves too.
-func testChange(t *testing.T, namespace string, on site.Playbooks, name string, limit time.Duration) {
-	s := site.New(t, namespace, 8, 0)
-	s.Apply(s.Provisioning(name, on, masters(1), pool(1), func(p *v1alpha1.Provisioning) { p.Spec.ReplacePolicy = v1alpha1.ReplaceAny }))
-	l := &life{t: t, s: s, limit: limit}
-	l.await("1 control plane and 1 worker", "master-1", "pool-1")
+// TestChange takes one cluster through its life by edits of its Provisioning and by losses of machines,
+// while a workload in it answers requests and the controller is killed at random moments: one control
+// plane and one worker become three and two, a worker's machine is exchanged under the same name, the
+// first control plane dies, and the cluster shrinks to what it was. Then a plugin is added. The health
+// and the kubeconfig of the small cluster are checked first.
+func TestChange(t *testing.T) {
+	s := site.New(t, "e2e-change", 7, 0)
+	s.Apply(s.Provisioning("edge-20", masters(1), workers(1), func(p *v1alpha1.Provisioning) { p.Spec.ReplacePolicy = v1alpha1.ReplaceAny }))
+	l := &life{t: t, s: s, limit: 12 * time.Minute}
+	l.await("1 control plane and 1 worker", "master-1", "worker-1")
+	checkRotation(t, s, l.p)
+	l.checkHealth("master-1", "worker-1")
 	load := startWorkload(t, s, l.p)
 	killer := killControllers(t, s)
 
-	stays := []string{hostOf(l.p, "pool-1")}
-	before, logins := prints(s, stays), s.On(stays[0], countLogins)
-	l.edit(pool(3))
-	l.await("1 control plane and 3 workers", "master-1", "pool-1", "pool-2", "pool-3")
+	stays := []string{hostOf(l.p, "worker-1")}
+	before := prints(s, stays)
+	l.edit(masters(3), workers(2))
+	l.await("3 control planes and 2 workers", "master-1", "master-2", "master-3", "worker-1", "worker-2")
 	if diff := cmp.Diff(before, prints(s, stays)); diff != "" {
-		t.Errorf("the new workers changed a worker that stays (-before +after):\n%s", diff)
-	}
-	if now := s.On(stays[0], countLogins); now != logins {
-		t.Errorf("logins on the worker that stays: %s before, %s after", logins, now)
+		t.Errorf("the new nodes changed a worker that stays (-before +after):\n%s", diff)
 	}
 	load.spread()
 
-	l.lose("pool-2")
-	l.await("another machine for pool-2", "master-1", "pool-1", "pool-3", "pool-4")
-
-	l.edit(masters(3))
-	l.await("3 control planes", "master-1", "master-2", "master-3", "pool-1", "pool-3", "pool-4")
+	// The cluster still calls the old node Ready when the new machine joins.
+	l.lose("worker-2")
+	s.Lab("add", "host-8", "--cpu", "8", "--memory", "16")
+	l.await("another machine for worker-2", "master-1", "master-2", "master-3", "worker-1", "worker-2")
+	l.checkPodOn("worker-2")
 
 	l.lose("master-1")
-	l.await("another machine for master-1", "master-1", "master-2", "master-3", "pool-1", "pool-3", "pool-4")
+	l.await("another machine for master-1", "master-1", "master-2", "master-3", "worker-1", "worker-2")
 
 	leaving := hostsOf(s, l.p)
-	l.edit(masters(1), pool(1))
-	l.shrunk(leaving)
+	l.edit(masters(1), workers(1))
+	l.shrunk(leaving, "worker-1")
+	if diff := cmp.Diff(before, prints(s, stays)); diff != "" {
+		t.Errorf("a worker that stays was changed (-before +after):\n%s", diff)
+	}
+
+	l.edit(withPluginsOf("nfd"))
+	l.await("a plugin after removals", "master-1", "worker-1")
+	checkPlugins(t, l.p, map[string]string{"nfd": "Installed passed"})
 	killer.stop()
 	load.stop()
+}
+
+// workers requests n workers by name.
+func workers(n int) site.Option {
+	return func(p *v1alpha1.Provisioning) {
+		p.Spec.Workers = nil
+		for i := range n {
+			p.Spec.Workers = append(p.Spec.Workers, map[string]v1alpha1.Worker{
+				fmt.Sprintf("worker-%d", i+1): {HostRequirements: v1alpha1.HostRequirements{CPU: 8}},
+			})
+		}
+	}
+}
+
+// checkPodOn checks that a new pod starts on a node.
+func (l *life) checkPodOn(node string) {
+	l.t.Helper()
+	kubeconfig := kubeconfigOf(l.t, l.s, l.p)
+	for _, args := range [][]string{
+		{"run", "on-" + node, "--image=registry.k8s.io/pause:3.10.1", "--restart=Never", `--overrides={"spec":{"nodeName":"` + node + `"}}`},
+		{"wait", "pod/on-" + node, "--for=condition=Ready", "--timeout=60s"},
+		{"delete", "pod", "on-" + node, "--grace-period=0", "--force"},
+	} {
+		if out, err := site.Kubectl(kubeconfig, "", args...); err != nil {
+			l.t.Errorf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
 }
 
 // masters requests n control planes, and pool n workers.
@@ -134,11 +163,11 @@ func (l *life) awaitThat(what string, done func(*v1alpha1.Provisioning) bool) {
 }
 
 // shrunk waits until one control plane and one worker are left, and checks that the machines of the
-// other nodes are empty and free. Which worker is left depends on the pods on it.
-func (l *life) shrunk(hosts []string) {
+// other nodes are empty and free.
+func (l *life) shrunk(hosts []string, worker string) {
 	l.t.Helper()
 	l.awaitThat("back to 1 control plane and 1 worker", func(p *v1alpha1.Provisioning) bool {
-		return len(p.Status.Nodes) == 2 && states(p)["master-1"] == v1alpha1.NodeReady && len(l.s.Holders()) == 2
+		return len(p.Status.Nodes) == 2 && states(p)["master-1"] == v1alpha1.NodeReady && states(p)[worker] == v1alpha1.NodeReady && len(l.s.Holders()) == 2
 	})
 	stay := hostsOf(l.s, l.p)
 	for _, h := range hosts {

@@ -3,15 +3,11 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
-	"github.com/akraino-icn/bpa/test/lab/osimage"
 	"github.com/akraino-icn/bpa/test/site"
 )
 
@@ -64,34 +60,4 @@ func counted(t *testing.T, s *site.Site, host, destination string) int {
 	}
 	t.Fatalf("%s has no rule for %s:\n%s", host, destination, out)
 	return 0
-}
-
-// TestArtifactMissing checks that the condition names the artifacts that the depot lacks, before
-// any host is claimed. When the spec changes to artifacts that the depot has, the Provisioning
-// continues automatically.
-func TestArtifactMissing(t *testing.T) {
-	s := site.New(t, "e2e-artifact", 1, 0)
-	p := s.Apply(oneMaster(s, "edge-6", site.Var("containerd_version", json.RawMessage(`"9.9.9"`)), withSystem(osimage.NodeSystem), withPackages("jq", "no-such-thing")))
-
-	missing := site.Await(s, &v1alpha1.ProvisioningList{}, "the missing artifacts", 3*time.Minute, site.NotReady("ArtifactsMissing"))
-	message := missing.Status.GetCondition(v1alpha1.ConditionArtifactsAvailable).GetMessage()
-	for _, want := range []string{"containerd-9.9.9-linux-amd64.tar.gz", "no-such-thing:amd64", "2 of "} {
-		if !strings.Contains(message, want) {
-			t.Errorf("message %q does not contain %q", message, want)
-		}
-	}
-	if held := s.Holders(); len(held) != 0 {
-		t.Errorf("hosts are held although nothing can be installed: %v", held)
-	}
-	if f := missing.Status.Failure; f == nil || f.NextAttempt == nil {
-		t.Errorf("failure %+v: want a next attempt, because somebody may add the artifacts to the depot", f)
-	}
-
-	s.Change(p, func(p *v1alpha1.Provisioning) {
-		site.Var("containerd_version", site.Vars(t)["containerd_version"])(p)
-		withPackages("jq")(p)
-	})
-	site.Await(s, &v1alpha1.ProvisioningList{}, "all artifacts in the depot, and the claimed host", 3*time.Minute, func(p *v1alpha1.Provisioning) bool {
-		return p.Status.GetCondition(v1alpha1.ConditionArtifactsAvailable).IsTrue() && p.Status.GetCondition(v1alpha1.ConditionHostsClaimed).IsTrue()
-	})
 }

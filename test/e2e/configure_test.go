@@ -20,7 +20,7 @@ import (
 func TestConfigure(t *testing.T) {
 	s := site.New(t, "e2e-narrow", 2, 0)
 	const name = "edge-36"
-	s.Apply(s.Provisioning(name, site.LabPlaybooks, masters(1), pool(1)))
+	s.Apply(s.Provisioning(name, masters(1), pool(1)))
 	l := &life{t: t, s: s, limit: 6 * time.Minute}
 	l.await("1 control plane and 1 worker", "master-1", "pool-1")
 	kubeconfig := kubeconfigOf(t, s, l.p)

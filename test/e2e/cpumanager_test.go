@@ -25,7 +25,7 @@ const drainLimit = 8 * time.Minute
 // serves the use of all nodes all the time.
 func TestCPUManager(t *testing.T) {
 	s := site.New(t, "e2e-cpu-manager", 2, 0)
-	p := s.Apply(s.Provisioning("edge-44", site.LabPlaybooks, masters(1), pool(1), withPluginsOf("metrics-server", "cpu-manager")))
+	p := s.Apply(s.Provisioning("edge-44", masters(1), pool(1), withPluginsOf("metrics-server", "cpu-manager")))
 	n := &managed{t: t, s: s}
 
 	n.await("metrics-server and cpu-manager to be installed", installLimit, map[string]string{"metrics-server": "Installed passed", "cpu-manager": "Installed passed"})

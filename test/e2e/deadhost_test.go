@@ -24,13 +24,13 @@ import (
 // With the policy Retain it releases them with their marks.
 func TestDeadHost(t *testing.T) {
 	s := site.New(t, "e2e-deadhost", 2, 0)
-	p := s.Apply(s.Provisioning("edge-15", site.LabPlaybooks,
+	p := s.Apply(s.Provisioning("edge-15",
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}),
 		site.Worker("worker-1", v1alpha1.Worker{MACAddress: site.MAC(s.MAC("host-2"))})))
 	installed := site.Await(s, &v1alpha1.ProvisioningList{}, "edge-15 to be Ready", installLimit, site.Ready)
 	deleteWithDeadHost(t, s, p, "host-2")
 
-	next := s.Apply(exchanged(s, "edge-16", site.LabPlaybooks, installed))
+	next := s.Apply(exchanged(s, "edge-16", installed))
 	awaitResetCommand(t, s, next, "host-2")
 	s.PowerOn("host-2")
 	resetByHand(t, s, "host-2")

@@ -5,70 +5,179 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"knative.dev/pkg/apis"
+
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/test/lab/osimage"
 	"github.com/akraino-icn/bpa/test/site"
 )
 
 func oneMaster(s *site.Site, name string, more ...site.Option) *v1alpha1.Provisioning {
-	return s.Provisioning(name, site.LabPlaybooks, append([]site.Option{site.Master("master-1", v1alpha1.Master{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})}, more...)...)
+	return s.Provisioning(name, append([]site.Option{site.Master("master-1", v1alpha1.Master{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})}, more...)...)
 }
 
-// pauseBeforeKubeadm makes the lab's playbook wait before kubeadm until the machine has the file
-// /run/lab-continue.
-var pauseBeforeKubeadm = site.Var("lab_pause_at", json.RawMessage(`"before kubeadm"`))
-
-// paused reports whether the playbook waits because of pauseBeforeKubeadm.
-func paused(p *v1alpha1.Provisioning) bool {
-	return p.Status.Progress != nil && strings.Contains(p.Status.Progress.Step, "Test aid: wait")
+// failures is an installation that meets one obstacle after the other.
+type failures struct {
+	t *testing.T
+	s *site.Site
+	p *v1alpha1.Provisioning
 }
 
-// TestSSHDown checks that the failure names a node whose sshd is down. When sshd is back, the next
-// attempt starts automatically and succeeds.
-func TestSSHDown(t *testing.T) {
-	s := site.New(t, "e2e-sshdown", 1, 0)
-	s.On("host-1", "systemctl stop ssh.service ssh.socket")
-	s.Apply(oneMaster(s, "edge-3"))
+// TestFailures checks what the status says of each obstacle that an installation can meet, from the
+// first to the last: no host fits, the depot lacks artifacts, the site must permit that they are copied
+// from the Internet, a machine has another operating system, its sshd is down, and the playbook fails.
+// After each repair, the installation goes on. Upstream stops before the nodes pull, because nodes
+// must pull from the depot only.
+func TestFailures(t *testing.T) {
+	s := site.New(t, "e2e-failures", 0, 2)
+	depot := siteDepot(t, s)
+	up := startUpstream(t, depot.address)
+	ref, index := up.publish(t, "e2e/connected:1")
+	t.Cleanup(func() { depot.remove(t, index) })
+	pushPlugins(t, s, map[string]map[string]string{"seeded": {
+		"plugin.yaml":        "name: seeded\nversion: v1\ndescription: Has an image that only upstream has.\nnamespace: seeded\nimages: [" + ref + "]\n",
+		"manifests/pod.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: seeded}\nspec: {containers: [{name: a, image: '" + ref + "'}]}\n",
+	}})
+	f := &failures{t: t, s: s}
+	f.p = s.Apply(oneMaster(s, "edge-2", withSystem(osimage.NodeSystem), site.Var("containerd_version", json.RawMessage(`"9.9.9"`)), func(p *v1alpha1.Provisioning) {
+		p.Spec.KUDPlugins, p.Spec.Plugins = []string{"seeded"}, map[string]v1alpha1.PluginSpec{"seeded": {Version: "v1"}}
+	}))
 
-	failed := site.Await(s, &v1alpha1.ProvisioningList{}, "the failure", 3*time.Minute, func(p *v1alpha1.Provisioning) bool {
-		return p.Status.Failure != nil
-	})
-	f := failed.Status.Failure
-	if f.Reason != "HostUnreachable" || f.Host != "master-1" || f.NextAttempt == nil {
-		t.Errorf("failure %+v: want HostUnreachable of master-1 and a next attempt", f)
+	f.noHostFits()
+	s.Lab("add", "host-1", "--cpu", "8", "--memory", "16")
+	s.On("host-1", "systemctl stop ssh.service ssh.socket && sed -i.site 's/^VERSION_ID=.*/VERSION_ID=\"99\"/' /etc/os-release")
+	f.artifactsMissing(ref)
+	f.notPermitted(depot, index, up)
+	f.sshDown()
+	f.otherSystem()
+	f.playbookFails()
+
+	f.edit(func(p *v1alpha1.Provisioning) { delete(p.Spec.Kubespray.Vars, "kubelet_max_pods") })
+	ready := site.Await(s, &v1alpha1.ProvisioningList{}, "edge-2 to be Ready", installLimit, site.Ready)
+	checkCluster(t, s, ready, 1)
+	checkPlugins(t, ready, map[string]string{"seeded": "Installed none"})
+}
+
+func (f *failures) edit(change func(*v1alpha1.Provisioning)) { f.t.Helper(); f.s.Change(f.p, change) }
+
+// await waits for a state of Ready, and returns the Provisioning with the message of a condition.
+// The message must contain the words.
+func (f *failures) await(what string, limit time.Duration, reason string, of apis.ConditionType, words ...string) (*v1alpha1.Provisioning, string) {
+	f.t.Helper()
+	p := site.Await(f.s, &v1alpha1.ProvisioningList{}, what, limit, site.NotReady(reason))
+	message := p.Status.GetCondition(of).GetMessage()
+	if fail := p.Status.Failure; fail != nil {
+		message += "\n" + fail.Message
 	}
-	s.On("host-1", "systemctl start ssh.service")
-	site.Await(s, &v1alpha1.ProvisioningList{}, "edge-3 to be Ready", installLimit, site.Ready)
-}
-
-// TestPlaybookFails checks that the condition names the failed Ansible task, its host and its
-// message, and that no retry is planned. A corrected spec starts the next attempt.
-func TestPlaybookFails(t *testing.T) {
-	s := site.New(t, "e2e-playbook", 1, 0)
-	p := s.Apply(oneMaster(s, "edge-4", site.Var("lab_fail_at", json.RawMessage(`"before kubeadm"`))))
-
-	failed := site.Await(s, &v1alpha1.ProvisioningList{}, "the failure", installLimit, site.NotReady("PlaybookFailed"))
-	message := failed.Status.GetCondition("Ready").GetMessage()
-	for _, want := range []string{"Test aid: fail before kubeadm", "asked to fail", "master-1", "kubespray"} {
+	for _, want := range words {
 		if !strings.Contains(message, want) {
-			t.Errorf("message %q does not contain %q", message, want)
+			f.t.Errorf("%s: message %q does not contain %q", what, message, want)
 		}
 	}
-	if failed.Status.Failure == nil || failed.Status.Failure.NextAttempt != nil {
-		t.Errorf("failure %+v: want a failure without a next attempt, because the user must correct the spec", failed.Status.Failure)
-	}
-
-	s.Change(p, func(p *v1alpha1.Provisioning) { delete(p.Spec.Kubespray.Vars, "lab_fail_at") })
-	ready := site.Await(s, &v1alpha1.ProvisioningList{}, "edge-4 to be Ready", installLimit, site.Ready)
-	checkCluster(t, s, ready, 1)
+	return p, message
 }
 
-// pauseInsideKubeadm makes kubeadm init wait, after it has written the manifests of the control
-// plane, until the machine has the file /run/lab-continue.
-var pauseInsideKubeadm = site.Var("lab_pause_at", json.RawMessage(`"inside kubeadm init"`))
+func (f *failures) expectNoHolder(why string) {
+	f.t.Helper()
+	if held := f.s.Holders(); len(held) != 0 {
+		f.t.Errorf("hosts are held although %s: %v", why, held)
+	}
+}
+
+// noHostFits: no run starts, and the condition names the slot and the number of hosts.
+func (f *failures) noHostFits() {
+	f.t.Helper()
+	f.await("no host that fits", time.Minute, "HostsNotAvailable", v1alpha1.ConditionHostsClaimed, "master-1", "2 hosts")
+	if runs := f.s.Runs(); len(runs) != 0 {
+		f.t.Errorf("%d runs were started although no host fits", len(runs))
+	}
+}
+
+// artifactsMissing: the condition names what the depot lacks, before a host is claimed.
+func (f *failures) artifactsMissing(ref string) {
+	f.t.Helper()
+	_, image, _ := strings.Cut(ref, "/")
+	p, _ := f.await("the missing artifacts", 3*time.Minute, "ArtifactsMissing", v1alpha1.ConditionArtifactsAvailable, "containerd-9.9.9-linux-amd64.tar.gz", image, "2 of ")
+	f.expectNoHolder("the depot lacks artifacts")
+	if fail := p.Status.Failure; fail == nil || fail.NextAttempt == nil {
+		f.t.Errorf("failure %+v: want a next attempt, because somebody may add the artifacts to the depot", fail)
+	}
+}
+
+// grantCommand matches the command at the end of a refusal. The command permits the account of this
+// run, and no other account, to add to the depot. It permits nothing else.
+var grantCommand = regexp.MustCompile(`kubectl create clusterrolebinding (\S+) --clusterrole=bpa-depot-seeder --serviceaccount=e2e-failures:edge-2-seed-registry\b`)
+
+// notPermitted: an artifact that the depot lacks is copied from upstream only after an administrator has run
+// the command in the message. The author of a Provisioning cannot permit it.
+func (f *failures) notPermitted(depot *depotAdmin, index v1.ImageIndex, up *upstream) {
+	f.t.Helper()
+	f.edit(func(p *v1alpha1.Provisioning) {
+		site.Var("containerd_version", site.Vars(f.t)["containerd_version"])(p)
+		connected := true
+		p.Spec.Depot.Connected = &connected
+	})
+	_, message := f.await("the refusal", 3*time.Minute, "ArtifactsMissing", v1alpha1.ConditionArtifactsAvailable, "kubectl create clusterrolebinding")
+	command := grantCommand.FindStringSubmatch(message)
+	if command == nil {
+		f.t.Fatalf("the message does not contain the command that grants the permission: %s", message)
+	}
+	f.expectNoHolder("nothing can be installed")
+	if digest := depot.digest(f.t); digest != "" {
+		f.t.Errorf("%s was copied to the depot without permission", digest)
+	}
+	f.s.Kubectl(strings.Fields(command[0])[1:]...)
+	f.t.Cleanup(func() { f.s.Kubectl("delete", "clusterrolebinding", command[1]) })
+	site.Await(f.s, &v1alpha1.ProvisioningList{}, "all artifacts in the depot", 3*time.Minute, func(p *v1alpha1.Provisioning) bool {
+		return p.Status.GetCondition(v1alpha1.ConditionArtifactsAvailable).IsTrue()
+	})
+	if want, _ := index.Digest(); depot.digest(f.t) != want.String() {
+		f.t.Errorf("the depot has %q, want %s", depot.digest(f.t), want)
+	}
+	different, all := up.blobs()
+	if different == 0 || all > 2*different { // twice, because the attempt without permission may have read some blobs too
+		f.t.Errorf("%d blobs were read %d times, want at least one blob, and at most twice each", different, all)
+	}
+	up.server.Close()
+}
+
+// sshDown: the failure names the node. When sshd is back, the next attempt starts automatically.
+func (f *failures) sshDown() {
+	f.t.Helper()
+	p, _ := f.await("the machine that does not answer", 4*time.Minute, "HostUnreachable", v1alpha1.ConditionReady, "master-1")
+	if fail := p.Status.Failure; fail == nil || fail.Host != "master-1" || fail.NextAttempt == nil {
+		f.t.Errorf("failure %+v: want one of master-1, and a next attempt", fail)
+	}
+	f.s.On("host-1", "systemctl start ssh.service")
+}
+
+// otherSystem: the operating system of a machine differs from the one in the spec. Nothing on it is changed.
+func (f *failures) otherSystem() {
+	f.t.Helper()
+	f.await("the wrong system to be found", 3*time.Minute, "InvalidRequest", v1alpha1.ConditionReady, "host-1", "runs debian-99", "spec.operatingSystem is "+osimage.NodeSystem)
+	if out := f.s.On("host-1", "ls /etc/kubernetes /etc/bpa 2>/dev/null || true"); out != "" {
+		f.t.Errorf("the host was changed: %s", out)
+	}
+	f.s.On("host-1", "mv /etc/os-release.site /etc/os-release")
+}
+
+// playbookFails: the failure has the Ansible task, its node and its message. It is not repeated, because a user
+// must correct the spec.
+func (f *failures) playbookFails() {
+	f.t.Helper()
+	f.edit(func(p *v1alpha1.Provisioning) { site.Var("kubelet_max_pods", json.RawMessage("500"))(p) })
+	p, message := f.await("the failure", installLimit, "PlaybookFailed", v1alpha1.ConditionReady,
+		"Guarantee that enough network address space is available for all pods", "kubespray", "master-1")
+	if fail := p.Status.Failure; fail == nil || fail.NextAttempt != nil {
+		f.t.Errorf("failure %+v: want a failure without a next attempt; %s", fail, message)
+	}
+}
 
 // TestDeleteInTheMiddle checks that a deletion during kubeadm init cancels the run, resets the host
 // and then releases it. A second Provisioning that needs the same host waits, and never shares it.
@@ -76,11 +185,8 @@ var pauseInsideKubeadm = site.Var("lab_pause_at", json.RawMessage(`"inside kubea
 // too. It becomes Ready without help, and not with the half-made control plane.
 func TestDeleteInTheMiddle(t *testing.T) {
 	s := site.New(t, "e2e-delete", 1, 0)
-	p := s.Apply(oneMaster(s, "edge-5", pauseInsideKubeadm))
-	site.Await(s, &v1alpha1.ProvisioningList{}, "the playbook to run kubeadm", installLimit, func(p *v1alpha1.Provisioning) bool {
-		return p.Status.Progress != nil && strings.Contains(p.Status.Progress.Step, "Initialize first control plane node")
-	})
-	s.AwaitOn("host-1", insideKubeadm, time.Minute)
+	p := s.Apply(oneMaster(s, "edge-5"))
+	s.AwaitOn("host-1", insideKubeadm, installLimit)
 	rival := s.Apply(oneMaster(s, "rival"))
 	site.Await(s, &v1alpha1.ProvisioningList{}, "the rival to wait", time.Minute, func(p *v1alpha1.Provisioning) bool {
 		return p.Name == rival.Name && site.NotReady("HostsNotAvailable")(p)
@@ -95,8 +201,7 @@ func TestDeleteInTheMiddle(t *testing.T) {
 	deleteAndReset(t, s, p)
 	checkEnded(t, s.Runs())
 
-	again := s.Apply(oneMaster(s, "edge-5", pauseInsideKubeadm))
+	again := s.Apply(oneMaster(s, "edge-5"))
 	ca := killPlaybook(t, s, again, "host-1", insideKubeadm)
-	s.On("host-1", "touch /run/lab-continue") // for the killed playbook's kubeadm, which is still running, and for the next one
 	awaitRetried(t, s, again, "host-1", ca)
 }

@@ -75,9 +75,9 @@ func checkEmpty(t *testing.T, s *site.Site, host string) {
 
 // exchanged returns a Provisioning for the hosts of an earlier one with a master and a worker. Each
 // host has the role that the other one had.
-func exchanged(s *site.Site, name string, on site.Playbooks, before *v1alpha1.Provisioning, more ...site.Option) *v1alpha1.Provisioning {
+func exchanged(s *site.Site, name string, before *v1alpha1.Provisioning, more ...site.Option) *v1alpha1.Provisioning {
 	s.T.Helper()
-	return s.Provisioning(name, on, append([]site.Option{
+	return s.Provisioning(name, append([]site.Option{
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC(hostOf(before, "worker-1")))}),
 		site.Worker("worker-1", v1alpha1.Worker{MACAddress: site.MAC(s.MAC(hostOf(before, "master-1")))}),
 	}, more...)...)

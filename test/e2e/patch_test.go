@@ -34,7 +34,7 @@ const mostWithoutAnswer = 5 * time.Second
 func TestPatch(t *testing.T) {
 	s := site.New(t, "e2e-patch", 3, 0, "--reboots")
 	const name = "edge-33"
-	s.Apply(s.Provisioning(name, site.LabPlaybooks, masters(1), pool(2)))
+	s.Apply(s.Provisioning(name, masters(1), pool(2)))
 	l := &life{t: t, s: s, limit: 8 * time.Minute}
 	nodes := []string{"master-1", "pool-1", "pool-2"}
 	l.await("1 control plane and 2 workers", nodes...)

@@ -50,8 +50,8 @@ var ownPlugins = map[string]map[string]string{
 // the site, and adds one that fails, which leaves the others as they are.
 func TestPlugins(t *testing.T) {
 	s := site.New(t, "e2e-plugins", 1, 0)
-	pushPlugins(t, s)
-	p := s.Apply(s.Provisioning("edge-41", site.LabPlaybooks, masters(1),
+	pushPlugins(t, s, ownPlugins)
+	p := s.Apply(s.Provisioning("edge-41", masters(1),
 		withPluginsOf("multus", "nfd", "sriov-network", "qat", "stranger")))
 
 	refused := site.Await(s, &v1alpha1.ProvisioningList{}, "the missing image to be found", pluginLimit, site.NotReady(string(contract.ReasonArtifactsMissing)))
@@ -165,21 +165,20 @@ func bpa(t *testing.T, s *site.Site, args ...string) (string, error) {
 	return string(out), err
 }
 
-// pushPlugins uploads the plugins of the site to its depot, with an account that may write.
-func pushPlugins(t *testing.T, s *site.Site) {
+// pushPlugins uploads plugins of the site to its depot, with an account that may write. The files of a
+// plugin have paths.
+func pushPlugins(t *testing.T, s *site.Site, plugins map[string]map[string]string) {
 	t.Helper()
 	settings := &corev1.ConfigMap{}
 	if err := s.Get(t.Context(), client.ObjectKey{Namespace: "bpa-system", Name: "config-bpa"}, settings); err != nil {
 		t.Fatal(err)
 	}
-	s.Kubectl("create", "serviceaccount", "keeper")
-	s.Kubectl("create", "clusterrolebinding", s.Namespace+"-keeper", "--clusterrole=bpa-depot-writer", "--serviceaccount="+s.Namespace+":keeper")
-	t.Cleanup(func() { s.Kubectl("delete", "clusterrolebinding", s.Namespace+"-keeper") })
+	keeper(t, s)
 	files := map[string]string{
 		"token":  strings.TrimSpace(s.Kubectl("create", "token", "keeper", "--audience=depot.bpa.akraino.org", "--duration=1h")),
 		"ca.crt": settings.Data["depot-ca"],
 	}
-	for name, plugin := range ownPlugins {
+	for name, plugin := range plugins {
 		for path, text := range plugin {
 			files[name+"/"+path] = text
 		}
@@ -194,7 +193,7 @@ func pushPlugins(t *testing.T, s *site.Site) {
 			t.Fatal(err)
 		}
 	}
-	for name := range ownPlugins {
+	for name := range plugins {
 		out, err := bpa(t, s, "plugins", "push", filepath.Join(dir, name), "--depot", settings.Data["depot-url"],
 			"--depot-token-file", filepath.Join(dir, "token"), "--depot-ca", filepath.Join(dir, "ca.crt"))
 		if err != nil || !strings.Contains(out, "pushed plugins/"+name+":v1") {

@@ -22,6 +22,7 @@ import (
 // that works.
 func TestRestore(t *testing.T) {
 	r := newRestoreStory(t, "e2e-restore", "edge-40", 1, 3)
+	checkBackups(t, r.s, r.p)
 	old := kubeconfigOf(t, r.s, r.p)
 	load := startWorkload(t, r.s, r.p)
 	r.write(old, "kept")
@@ -77,7 +78,7 @@ type restoreStory struct {
 // newRestoreStory installs a cluster with some control planes and a worker.
 func newRestoreStory(t *testing.T, namespace, name string, planes, hosts int) *restoreStory {
 	s := site.New(t, namespace, hosts, 0)
-	s.Apply(s.Provisioning(name, site.LabPlaybooks, masters(planes), pool(1)))
+	s.Apply(s.Provisioning(name, masters(planes), pool(1)))
 	r := &restoreStory{life: &life{t: t, s: s, limit: 15 * time.Minute}}
 	for i := range planes {
 		r.nodes = append(r.nodes, fmt.Sprintf("master-%d", i+1))

@@ -21,7 +21,7 @@ func TestStandby(t *testing.T) {
 	s := site.New(t, "e2e-standby", 5, 0)
 	s.Kubectl("label", "baremetalhosts", "host-2", "rack=r1")
 	s.Kubectl("label", "baremetalhosts", "host-3", "rack=r2")
-	s.Apply(s.Provisioning("edge-5", site.LabPlaybooks,
+	s.Apply(s.Provisioning("edge-5",
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}),
 		site.Worker("worker-1", v1alpha1.Worker{MACAddress: site.MAC(s.MAC("host-5"))}),
 		func(p *v1alpha1.Provisioning) {

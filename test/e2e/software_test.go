@@ -50,7 +50,7 @@ func TestSoftware(t *testing.T) {
 	w.awaitSoftware("a Software whose cluster does not exist", time.Minute, func(w *v1alpha1.Software) bool {
 		return w.Status.GetCondition(v1alpha1.ConditionSoftwareAccepted).IsFalse()
 	})
-	s.Apply(s.Provisioning(name, site.LabPlaybooks, masters(1), pool(2), withSystem(osimage.NodeSystem), withLabel(v1alpha1.LabelCluster, samples[0].cluster)))
+	s.Apply(s.Provisioning(name, masters(1), pool(2), withSystem(osimage.NodeSystem), withLabel(v1alpha1.LabelCluster, samples[0].cluster)))
 	w.await("1 control plane and 2 workers with their software", "master-1", "pool-1", "pool-2")
 	w.checkInstalled()
 	plane := prints(s, []string{hostOf(w.p, "master-1")})

@@ -31,7 +31,7 @@ func TestSoftwareReboot(t *testing.T) {
 			t.Log(s.Kubectl("get", "softwares,configmaps", "--output", "yaml"))
 		}
 	})
-	s.Apply(s.Provisioning(name, site.LabPlaybooks, masters(1), pool(2), withSystem(osimage.NodeSystem)))
+	s.Apply(s.Provisioning(name, masters(1), pool(2), withSystem(osimage.NodeSystem)))
 	w.await("1 control plane and 2 workers", "master-1", "pool-1", "pool-2")
 	plane, workers := hostOf(w.p, "master-1"), []string{hostOf(w.p, "pool-1"), hostOf(w.p, "pool-2")}
 	before := prints(s, []string{plane})

@@ -25,24 +25,21 @@ const newKubernetes = "1.35.4"
 // until its replacement is ready. The client goes on to ask the node that is being upgraded.
 const mostLost = 0.005
 
-// TestUpgradeCluster upgrades a cluster over one minor version while a workload in it answers
-// requests. One worker fails in the middle, is repaired, and the upgrade goes on.
-func TestUpgradeCluster(t *testing.T) {
-	testUpgrade(t, "e2e-versions", site.LabPlaybooks, "edge-31", 12*time.Minute)
-}
-
 // upgradeStory is a cluster that is upgraded.
 type upgradeStory struct {
 	*life
 	kubeconfig string
 }
 
-func testUpgrade(t *testing.T, namespace string, on site.Playbooks, name string, limit time.Duration) {
+// TestUpgradeCluster upgrades a cluster over one minor version while a workload in it answers
+// requests. One worker fails in the middle, is repaired, and the upgrade goes on.
+func TestUpgradeCluster(t *testing.T) {
+	const name, limit = "edge-31", 30 * time.Minute
 	if vars := site.Vars(t); !strings.Contains(string(vars["kubelet_binary_checksum"]), artifacts.PreviousKubernetes) {
 		t.Fatalf("the depot has no Kubernetes %s: run lab artifacts --kubernetes %[1]s, or make e2e-upgrade", artifacts.PreviousKubernetes)
 	}
-	s := site.New(t, namespace, 4, 0)
-	s.Apply(s.Provisioning(name, on, masters(1), pool(3), func(p *v1alpha1.Provisioning) { p.Spec.Kubernetes.Version = artifacts.PreviousKubernetes }))
+	s := site.New(t, "e2e-versions", 4, 0)
+	s.Apply(s.Provisioning(name, masters(1), pool(3), func(p *v1alpha1.Provisioning) { p.Spec.Kubernetes.Version = artifacts.PreviousKubernetes }))
 	u := &upgradeStory{life: &life{t: t, s: s, limit: limit}}
 	u.await("Kubernetes "+artifacts.PreviousKubernetes, "master-1", "pool-1", "pool-2", "pool-3")
 	u.kubeconfig = kubeconfigOf(t, s, u.p)

@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -69,11 +71,20 @@ func newPluginTask(t *testing.T) *pluginTask {
 	}
 	user, file := sshtest.NewKey(t)
 	host, _ := sshtest.NewKey(t)
-	server := sshtest.Start(t, user.PublicKey(), func(_ string, stdout, _ io.Writer) int { _, _ = stdout.Write(admin); return 0 }, host)
+	request := contract.Request{Provisioning: "edge", Namespace: "site", UID: "uid-of-edge", Cluster: "edge", SSHUser: "root", KubernetesVersion: "1.35.4"}
+	server := sshtest.Start(t, user.PublicKey(), func(command string, stdout, _ io.Writer) int {
+		if strings.Contains(command, "/etc/bpa/used-by") { // the mark of the machine
+			fmt.Fprintf(stdout, "user %s\nend\n", base64.StdEncoding.EncodeToString([]byte(request.User().String())))
+			return 0
+		}
+		_, _ = stdout.Write(admin)
+		return 0
+	}, host)
+	request.SSHPort = server.Port
 	known := &keys{data: map[string]string{contract.KeyKnownHosts: ssh.Pins{{UID: "u1", Host: "host-1", At: "10.0.0.1:22", Key: host.PublicKey()}}.String()}}
 	w.in = installplugins.Input{
 		Run: "edge-plugins-1", PrivateKey: file, ScratchDir: t.TempDir(),
-		Request:      contract.Request{Provisioning: "edge", Namespace: "site", Cluster: "edge", SSHUser: "root", SSHPort: server.Port, KubernetesVersion: "1.35.4"},
+		Request:      request,
 		Nodes:        []contract.Node{{Name: "master-1", Host: "host-1", HostUID: "u1", Address: server.Address, Roles: []string{contract.RoleControlPlane}}},
 		ConnectLimit: 10 * time.Second, SignLimit: 30 * time.Second, ReadyLimit: 20 * time.Second, TestLimit: 30 * time.Second, GoneLimit: 30 * time.Second,
 	}

@@ -51,10 +51,47 @@ func TestControllerWaitsForItsPrerequisites(t *testing.T) {
 	c.await(t, "message", prerequisites.Message(prerequisites.Needs[1:2])) // Tekton is still missing
 	must(t, "", "apply", "--server-side", "-f", tekton)
 	c.await(t, "reason", "HostsNotAvailable")
+	applyConfigAgain(t)
+	must(t, "", "delete", "-n", "bpa-system", "configmap", "config-bpa")
+	c.await(t, "reason", "InvalidSettings")
+	must(t, "", "wait", "-n", "bpa-system", "configmap/config-bpa", "--for=create", "--timeout=25s") // by the controller
+	must(t, "", "patch", "-n", "bpa-system", "configmap", "config-bpa", "--type=merge", "-p", `{"data":{"depot-url":"internet"}}`)
+	c.await(t, "reason", "HostsNotAvailable")
 	c.answers(t, "/health")
 	c.alive(t)
 	if log := c.output(t); strings.Contains(log, "forbidden") {
 		t.Errorf("config/200-controller.yaml lacks a permission:\n%s", log)
+	}
+}
+
+// applyConfigAgain applies config/ over the settings of a site whose earlier release had them in config/,
+// as both kinds of apply do it, and checks that they stay. The files of the webhook are left out, because
+// its Service leads to a process of the tests.
+func applyConfigAgain(t *testing.T) {
+	t.Helper()
+	settings := func() string {
+		return must(t, "", "get", "-n", "bpa-system", "configmap", "config-bpa", "-o", "jsonpath={.data}")
+	}
+	earlier := strings.Replace(siteWithoutDepot, "{depot-url: internet}", "{depot-url: internet, max-attempts: '5', run-history: '5'}", 1)
+	must(t, earlier, "apply", "-n", "bpa-system", "--force-conflicts", "--server-side", "-f", "-")
+	must(t, earlier, "apply", "-n", "bpa-system", "-f", "-")
+	must(t, "", "patch", "-n", "bpa-system", "configmap", "config-bpa", "--type=merge", "-p", `{"data":{"depot-url":"https://10.60.0.9:5443","max-attempts":"7"}}`)
+	before := settings()
+	files, err := filepath.Glob("../../config/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("config/: %v, %v", files, err)
+	}
+	for _, how := range [][]string{{"apply"}, {"apply", "--server-side", "--force-conflicts"}} {
+		args := append([]string{"-n", "bpa-system"}, how...)
+		for _, file := range files {
+			if name := filepath.Base(file); name != "400-webhook-service.yaml" && name != "500-webhooks.yaml" && !strings.HasPrefix(name, "300-") {
+				args = append(args, "-f", file)
+			}
+		}
+		must(t, "", args...)
+		if after := settings(); after != before || !strings.Contains(after, "10.60.0.9") {
+			t.Errorf("after %v the settings are %s, and were %s", how, after, before)
+		}
 	}
 }
 
@@ -74,9 +111,14 @@ type controller struct {
 	ended chan error // receives when the process exits
 }
 
+// siteWithoutDepot are the settings of the tests' site.
+const siteWithoutDepot = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config-bpa, namespace: bpa-system}\ndata: {depot-url: internet}\n"
+
+// startController starts the controller on a site without a depot.
 func startController(t *testing.T) *controller {
 	t.Helper()
-	for _, file := range []string{"200-controller", "config-bpa", "config-leader-election", "config-observability"} {
+	must(t, siteWithoutDepot, "apply", "-n", "bpa-system", "--server-side", "--force-conflicts", "-f", "-")
+	for _, file := range []string{"200-controller", "config-leader-election", "config-observability"} {
 		must(t, "", "apply", "--server-side", "-n", "bpa-system", "-f", "../../config/"+file+".yaml")
 	}
 	if _, err := http.Get(probes); err == nil {

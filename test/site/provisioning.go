@@ -9,30 +9,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
-	"github.com/akraino-icn/bpa/test/lab/artifacts"
 )
 
 // Option changes a Provisioning before it is created.
 type Option func(*v1alpha1.Provisioning)
 
-// Playbooks selects the playbooks of a scenario. It is a value of spec.kubespray.release.
-type Playbooks string
-
-const (
-	// LabPlaybooks are the compact playbooks in test/playbooks. They are fast and can fail on
-	// request.
-	LabPlaybooks Playbooks = ""
-	// Kubespray is the real kubespray. It is available only if the lab was built with a checkout of
-	// kubespray (KUBESPRAY).
-	Kubespray Playbooks = artifacts.KubesprayRelease
-)
-
 // Provisioning returns a Provisioning for this site with the variables that lab machines need.
-// Apply creates it in the cluster.
-func (s *Site) Provisioning(name string, on Playbooks, options ...Option) *v1alpha1.Provisioning {
+// Apply creates it in the cluster. The cluster is installed by kubespray if this machine has it, or
+// else by the stand-in playbooks.
+func (s *Site) Provisioning(name string, options ...Option) *v1alpha1.Provisioning {
 	s.T.Helper()
 	p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
-	p.Spec.Kubespray.Release = string(on)
 	p.Spec.Kubernetes.NetworkPlugin = "custom_cni" // the lab's own pod network
 	for key, value := range Vars(s.T) {
 		Var(key, value)(p)

@@ -14,28 +14,34 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// KubesprayRelease is the release of the real kubespray. A Provisioning selects it by
-// spec.kubespray.release. KubesprayImage contains its playbooks. The lab builds this image in
-// addition to AnsibleImage if the lab has a checkout of kubespray.
+// KubesprayImage contains the playbooks of the real kubespray. The lab builds it in addition to
+// AnsibleImage, which contains the stand-in playbooks, if the lab has a checkout of kubespray. The
+// Tasks are then those of kubespray, and a Provisioning selects the stand-in by the release StandIn.
 const (
-	KubesprayRelease = "v2.31.0"
-	KubesprayImage   = layout.Depot + "/base/ansible:kubespray-" + KubesprayRelease
+	KubesprayImage = layout.Depot + "/base/ansible:kubespray-v2.31.0"
+	StandIn        = "stand-in"
 )
 
 // playbookTasks are the manifests of the Tasks whose images contain Ansible and playbooks.
 var playbookTasks = []string{"600-task-kubespray.yaml", "600-task-seed-registry.yaml", "600-task-install-plugins.yaml", "600-task-install-software.yaml"}
 
-// kubesprayTasks builds the images of the Tasks for KubesprayRelease, and returns the manifests of
-// these Tasks. It returns nil if the depot does not have KubesprayImage.
-func (c Cluster) kubesprayTasks(ctx context.Context, root string) ([]byte, error) {
-	if !images.Exists(ctx, KubesprayImage) {
-		return nil, nil
+// playbooksImage returns the base image of the Tasks that run playbooks: KubesprayImage if the depot
+// has it.
+func playbooksImage(ctx context.Context) string {
+	if images.Exists(ctx, KubesprayImage) {
+		return KubesprayImage
 	}
-	source, err := releaseTasks(os.DirFS(filepath.Join(root, projectConfig)), KubesprayRelease)
+	return AnsibleImage
+}
+
+// standInTasks builds the images of the Tasks for the release StandIn, and returns the manifests of
+// these Tasks.
+func (c Cluster) standInTasks(ctx context.Context, root string) ([]byte, error) {
+	source, err := releaseTasks(os.DirFS(filepath.Join(root, projectConfig)), StandIn)
 	if err != nil {
 		return nil, err
 	}
-	resolved, err := c.resolveProject(ctx, root, source, KubesprayImage)
+	resolved, err := c.resolveProject(ctx, root, source, AnsibleImage)
 	return append([]byte("\n---\n"), resolved...), err
 }
 

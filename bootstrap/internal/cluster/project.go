@@ -52,20 +52,25 @@ func (c Cluster) Deploy(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read the depot's CA certificate, which the depot creates when it starts: %w", err)
 	}
-	if source, err = withSettings(source, map[string]any{
+	settings, err := siteSettings(map[string]string{
 		"depot-url": "https://" + layout.DepotTLS, "depot-ca": string(ca), "depot-image-url": "http://" + layout.Depot,
-	}); err != nil {
-		return false, err
-	}
-	resolved, err := c.resolveProject(ctx, root, source, AnsibleImage)
+	})
 	if err != nil {
 		return false, err
 	}
-	release, err := c.kubesprayTasks(ctx, root)
+	source = append(source, settings...)
+	base := playbooksImage(ctx)
+	resolved, err := c.resolveProject(ctx, root, source, base)
 	if err != nil {
 		return false, err
 	}
-	resolved = append(resolved, release...)
+	if base == KubesprayImage {
+		standIn, err := c.standInTasks(ctx, root)
+		if err != nil {
+			return false, err
+		}
+		resolved = append(resolved, standIn...)
+	}
 	changed := !c.applied("project", resolved)
 	if err := c.applyAndRecord(ctx, "project", resolved); err != nil { // always apply: a developer may have deleted some objects
 		return false, err
@@ -108,45 +113,14 @@ func projectManifests(config fs.FS) ([]byte, error) {
 	return joined.Bytes(), nil
 }
 
-// settingsName is the ConfigMap with the site's settings.
-const settingsName = "config-bpa"
-
-// withSettings changes data keys of the ConfigMap settingsName in the manifests. The ConfigMap
-// loses its comments. Clusters that name no depot use the depot in this ConfigMap.
-func withSettings(manifests []byte, settings map[string]any) ([]byte, error) {
-	const mark = "---\n"
-	documents := bytes.Split(manifests, []byte(mark))
-	found := false
-	for i, text := range documents {
-		var o struct {
-			Kind     string
-			Metadata struct{ Name string }
-		}
-		if err := yaml.Unmarshal(text, &o); err != nil {
-			return nil, fmt.Errorf("read the project's manifests: %w", err)
-		}
-		if o.Kind != "ConfigMap" || o.Metadata.Name != settingsName {
-			continue
-		}
-		var cm map[string]any
-		if err := yaml.Unmarshal(text, &cm); err != nil {
-			return nil, err
-		}
-		data, _ := cm["data"].(map[string]any)
-		for key, value := range settings {
-			if _, known := data[key]; !known {
-				return nil, fmt.Errorf("ConfigMap %s has no key %s: the key may have been renamed", settingsName, key)
-			}
-			data[key] = value
-		}
-		var err error
-		if documents[i], err = yaml.Marshal(cm); err != nil {
-			return nil, err
-		}
-		found = true
-	}
-	if !found {
-		return nil, fmt.Errorf("the project's manifests have no ConfigMap %s", settingsName)
-	}
-	return bytes.Join(documents, []byte(mark)), nil
+// siteSettings returns the ConfigMap with the site's settings as a further document. config/ does not
+// contain it. The server-side apply adds these keys also to a ConfigMap that the controller has created,
+// and the controller creates none if this one exists. Clusters that name no depot use this depot.
+func siteSettings(data map[string]string) ([]byte, error) {
+	text, err := yaml.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": "config-bpa", "namespace": projectNamespace, "labels": map[string]string{"app.kubernetes.io/part-of": "bpa"}},
+		"data":     data,
+	})
+	return append([]byte("\n---\n"), text...), err
 }

@@ -82,8 +82,10 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-func keep(users ...access.User) func(context.Context) ([]access.User, error) {
-	return func(context.Context) ([]access.User, error) { return users, nil }
+func keep(users ...access.User) func(context.Context) (func(access.User) bool, error) {
+	return func(context.Context) (func(access.User) bool, error) {
+		return func(u access.User) bool { return slices.Contains(users, u) }, nil
+	}
 }
 
 // withoutRights returns a cluster that says of every user that it has no rights.
@@ -173,11 +175,9 @@ func TestRevokeListsBeforeItReads(t *testing.T) {
 	if err := c.Bind(t.Context(), late); err != nil {
 		t.Fatal(err)
 	}
-	revoked, err := c.Revoke(t.Context(), nil, func(context.Context) ([]access.User, error) {
-		if !listed {
-			return nil, nil // too early: it is not stored yet
-		}
-		return []access.User{late}, nil
+	revoked, err := c.Revoke(t.Context(), nil, func(context.Context) (func(access.User) bool, error) {
+		early := !listed // it is not stored yet
+		return func(u access.User) bool { return !early && u == late }, nil
 	})
 	if err != nil || len(revoked) > 0 {
 		t.Errorf("revoked %q, %v", revoked, err)

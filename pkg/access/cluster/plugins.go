@@ -22,14 +22,14 @@ func (c *Client) RevokeKind(ctx context.Context, kind access.Kind) (users []stri
 		return nil, err
 	}
 	for _, b := range ours {
-		name, ok := userOf(b.name, b.subjects)
-		if u, _ := access.ParseUser(name); !ok || u.Kind != kind {
+		u, ok := userOf(b.name, b.subjects)
+		if !ok || u.Kind != kind {
 			continue
 		}
 		if err := c.unbind(ctx, b); err != nil {
 			return users, err
 		}
-		users = append(users, name)
+		users = append(users, u.String())
 	}
 	slices.Sort(users)
 	return slices.Compact(users), c.deleteRequests(ctx, kind)

@@ -44,36 +44,33 @@ func (b binding) String() string {
 	return "RoleBinding " + b.namespace + "/" + b.name
 }
 
-// Revoke deletes the bindings of all users of BPA in this cluster except those that keep returns. It
+// Revoke deletes the bindings of all users of BPA in this cluster for which keep returns false. It
 // returns the names of the users that it has revoked, after the cluster has confirmed that they have no
 // rights.
 //
 // It calls keep after it has listed the bindings: a user is stored before it is bound, so keep knows the
 // user of every binding in the list. The bindings of replaced users are deleted by their names too: a user
 // with a copy of the kubeconfig can have removed the labels of its binding.
-func (c *Client) Revoke(ctx context.Context, replaced []access.User, keep func(context.Context) ([]access.User, error)) (revoked []string, err error) {
+func (c *Client) Revoke(ctx context.Context, replaced []access.User, keep func(context.Context) (func(access.User) bool, error)) (revoked []string, err error) {
 	ours, err := c.bindings(ctx, access.LeaseNamespace, labels.SelectorFromSet(access.Labels(c.provisioning)).String())
 	if err != nil {
 		return nil, err
 	}
-	users, err := keep(ctx)
+	keeps, err := keep(ctx)
 	if err != nil {
 		return nil, err
 	}
-	kept, gone := map[string]bool{}, map[string]bool{}
-	for _, u := range users {
-		kept[u.Binding()] = true
-	}
+	gone := map[string]bool{}
 	for _, b := range ours {
-		if user, ok := userOf(b.name, b.subjects); ok && !kept[b.name] {
+		if u, ok := userOf(b.name, b.subjects); ok && !keeps(u) {
 			if err := c.unbind(ctx, b); err != nil {
 				return slices.Sorted(maps.Keys(gone)), err
 			}
-			gone[user] = true
+			gone[u.String()] = true
 		}
 	}
 	for _, u := range replaced {
-		if kept[u.Binding()] {
+		if keeps(u) {
 			continue
 		}
 		for _, namespace := range []string{access.LeaseNamespace, ""} {
@@ -206,10 +203,10 @@ func (c *Client) allowed(ctx context.Context, user string) (right string, err er
 }
 
 // userOf returns the user of a binding; false: the binding is not one of this package.
-func userOf(binding string, subjects []rbacv1.Subject) (string, bool) {
+func userOf(binding string, subjects []rbacv1.Subject) (access.User, bool) {
 	if !strings.HasPrefix(binding, "bpa-") || len(subjects) != 1 || subjects[0].Kind != rbacv1.UserKind {
-		return "", false
+		return access.User{}, false
 	}
 	u, ok := access.ParseUser(subjects[0].Name)
-	return u.String(), ok && u.Binding() == binding
+	return u, ok && u.Binding() == binding
 }

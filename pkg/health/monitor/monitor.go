@@ -25,6 +25,8 @@ type Cluster struct {
 	Version    string
 	// Addresses are those of the control planes, Nodes the names of all nodes.
 	Addresses, Nodes []string
+	// Changing are the names of the nodes on which a run works. They are not judged before it has ended.
+	Changing []string
 	// Interval is the time between two looks, more than 0.
 	Interval time.Duration
 }
@@ -70,12 +72,14 @@ func New(changed func(types.NamespacedName)) *Monitor {
 func (m *Monitor) Watch(key types.NamespacedName, spec Cluster) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := m.clusters[key]
-	if c == nil {
+	c, known := m.clusters[key]
+	if !known {
 		c = &watched{key: key, place: -1, report: health.Report{API: health.APIUnknown}}
 		m.clusters[key] = c
-	} else if c.spec.Version == spec.Version && c.spec.Interval == spec.Interval && slices.Equal(c.spec.Addresses, spec.Addresses) {
-		c.spec.Nodes = spec.Nodes
+	}
+	c.changed(spec.Changing)
+	if known && c.spec.Version == spec.Version && c.spec.Interval == spec.Interval && slices.Equal(c.spec.Addresses, spec.Addresses) {
+		c.spec.Nodes, c.spec.Changing = spec.Nodes, spec.Changing
 		return
 	}
 	m.connect(c, spec)
@@ -88,6 +92,15 @@ func (m *Monitor) Watch(key types.NamespacedName, spec Cluster) {
 		c.due = time.Now().Add(time.Duration(rand.Float64() * float64(spec.Interval)))
 		heap.Push(&m.queue, c)
 		m.poke()
+	}
+}
+
+// changed notes that a run has ended its work on nodes, if they are not among changing any more.
+func (c *watched) changed(changing []string) {
+	ended := slices.DeleteFunc(slices.Clone(c.spec.Changing), func(name string) bool { return slices.Contains(changing, name) })
+	if len(ended) > 0 {
+		c.state.Changed(ended)
+		c.report = c.state.Report()
 	}
 }
 
@@ -172,24 +185,25 @@ func (m *Monitor) start(ctx context.Context, running *sync.WaitGroup) time.Durat
 			return wait
 		}
 		c := heap.Pop(&m.queue).(*watched)
-		looker, nodes := c.looker, c.spec.Nodes
+		looker, spec := c.looker, c.spec
 		m.looks, c.busy = m.looks+1, looker
-		running.Go(func() { m.look(ctx, c, looker, nodes) })
+		running.Go(func() { m.look(ctx, c, looker, spec) })
 	}
 	return time.Hour
 }
 
 // look looks once at a cluster. A cluster that was forgotten meanwhile is not looked at again.
-func (m *Monitor) look(ctx context.Context, c *watched, looker Looker, nodes []string) {
-	seen := looker.Look(ctx, nodes)
-	if m.add(c, looker, nodes, seen, time.Now(), ctx.Err() != nil) {
+func (m *Monitor) look(ctx context.Context, c *watched, looker Looker, spec Cluster) {
+	seen := looker.Look(ctx, spec.Nodes)
+	if m.add(c, looker, spec, seen, time.Now(), ctx.Err() != nil) {
 		m.changed(c.key)
 	}
 }
 
 // add adds a look to the state of its cluster, and reports whether its report has changed. A look that
-// was interrupted, or that used credentials which have been replaced meanwhile, counts for nothing.
-func (m *Monitor) add(c *watched, looker Looker, nodes []string, seen health.Observation, now time.Time, interrupted bool) bool {
+// was interrupted, or that used credentials which have been replaced meanwhile, counts for nothing. spec is
+// that of when the look began.
+func (m *Monitor) add(c *watched, looker Looker, spec Cluster, seen health.Observation, now time.Time, interrupted bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.looks--
@@ -201,7 +215,9 @@ func (m *Monitor) add(c *watched, looker Looker, nodes []string, seen health.Obs
 		looker.Close()
 		return false
 	}
-	c.state.Add(seen, nodes, now) // a node that is expected only since the look began is not missing
+	// A node that is expected only since the look began is not missing, and one on which a run worked then is
+	// not judged.
+	c.state.Add(seen, spec.Nodes, spec.Changing, now)
 	c.due = c.state.Next(now, c.spec.Interval, rand.Float64())
 	heap.Push(&m.queue, c)
 	before := c.report

@@ -21,6 +21,7 @@ type site struct {
 	*Monitor
 	mu      sync.Mutex
 	looks   map[string][]time.Time // by kubeconfig
+	stopped bool                   // the kubelet of w-1, which is not Ready
 	silent  map[string]bool
 	takes   time.Duration
 	now     map[string]int // looks under way, by kubeconfig
@@ -61,6 +62,9 @@ func (l looker) Look(ctx context.Context, _ []string) health.Observation {
 		panic("two looks at once at " + l.kubeconfig)
 	}
 	o := health.Observation{Nodes: map[string]health.Node{"w-1": {Ready: true}}, Leases: map[string]string{"w-1": time.Now().String()}}
+	if s.stopped {
+		o.Nodes["w-1"] = health.Node{Reason: "NodeStatusUnknown"}
+	}
 	if s.silent[l.kubeconfig] {
 		o = health.Observation{Silent: "connection refused"}
 	}
@@ -154,6 +158,53 @@ func TestAChangeWakesOnce(t *testing.T) {
 		synctest.Wait()
 		if !slices.Equal(s.changes, []string{"edge-1"}) || s.report("edge-1").API != health.APISilent || s.report("edge-2").API != health.APIAnswers {
 			t.Errorf("woken: %v; reports %+v, %+v", s.changes, s.report("edge-1"), s.report("edge-2"))
+		}
+	})
+}
+
+// TestARunOnANode: looks while a run works on a node do not judge it, not even one that is under way when the run ends. The
+// looks after the run do, so that the node is never reported as it was during the run.
+func TestARunOnANode(t *testing.T) {
+	run(t, func(t *testing.T, s *site) {
+		s.takes = 5 * time.Second
+		idle, busy := cluster("edge-1"), cluster("edge-1")
+		busy.Changing = []string{"w-1"}
+		s.Watch(keyOf("edge-1"), idle)
+		time.Sleep(2 * time.Minute)
+		if r := s.report("edge-1"); r.Nodes["w-1"].State != health.NodeReady {
+			t.Fatalf("before the runs: %+v", r)
+		}
+		s.changes = nil
+		for range 6 { // so many changes of a verdict would make the node flap
+			s.Watch(keyOf("edge-1"), busy)
+			s.stopped = true
+			for range 60 {
+				time.Sleep(time.Second)
+				s.Watch(keyOf("edge-1"), busy) // the progress of the run
+			}
+			for s.sum == 0 {
+				time.Sleep(time.Second)
+			}
+			for i := range 45 { // a look that has seen the stopped kubelet is under way, and the next one sees it too
+				s.Watch(keyOf("edge-1"), idle)
+				if s.stopped = i < 11; s.report("edge-1").Nodes["w-1"].State == health.NodeNotReady {
+					t.Fatalf("after a run: %+v", s.report("edge-1"))
+				}
+				time.Sleep(2 * time.Second)
+			}
+			if r := s.report("edge-1"); r.Nodes["w-1"].State != health.NodeReady {
+				t.Fatalf("long after a run: %+v", r)
+			}
+		}
+		if len(s.changes) != 6 {
+			t.Errorf("woken %d times: want once after each run", len(s.changes))
+		}
+		s.Watch(keyOf("edge-1"), busy)
+		s.stopped = true
+		s.Watch(keyOf("edge-1"), idle) // the run has broken the node
+		time.Sleep(time.Minute)
+		if r := s.report("edge-1"); r.Nodes["w-1"].State != health.NodeNotReady {
+			t.Errorf("after a run that broke the node: %+v", r)
 		}
 	})
 }

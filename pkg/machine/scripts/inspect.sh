@@ -2,7 +2,6 @@
 
 evidence=$(kubernetes)
 used=; if marked || [ "$evidence" ]; then used=1; fi
-if [ -e "$R/etc/bpa/used-by" ]; then echo "user $(head -c 1024 "$R/etc/bpa/used-by" | base64 | tr -d "\n")"; fi
 {
   echo "$evidence" | sed -n "s/^./kubernetes &/p"
   processes | sed "s/^\([0-9]*\) \(.*\)/left process \2 (\1)/"

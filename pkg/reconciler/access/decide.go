@@ -26,9 +26,10 @@ const (
 type facts struct {
 	// rotate is the requested rotation; empty: none was ever requested.
 	rotate string
-	// run is the newest run; busy means that it is active.
-	run  string
-	busy bool
+	// run is the last run after which rights are to be deleted. active means that a run is active, and busy
+	// that this run may give rights to the user of the kubeconfig.
+	run          string
+	active, busy bool
 	// restoring means that the cluster is being restored from a backup, or that a restore is not complete:
 	// what is written to the cluster can be lost, and the next run of the restore collects a kubeconfig.
 	restoring bool
@@ -55,7 +56,7 @@ type stored struct {
 // decide returns the actions that are due, in their order, and the time until the next check if there
 // are none. It is pure. The actions do not depend on each other, so one that fails delays no other one.
 //
-// A rotation waits for the end of an active run: the task collect-kubeconfig of that run gives rights to
+// A rotation waits for the end of an active run that has the task collect-kubeconfig: this task gives rights to
 // the user for whom the run was started. It also waits until the users before it have lost their rights,
 // because only one replaced user is remembered. Rights are deleted once after each run, because a run can
 // have started in the moment of a rotation.
@@ -111,14 +112,10 @@ func (f facts) wantRevoked() string {
 	return access.Revoked(f.kubeconfig.name(), f.keyUser, f.healthUser, f.run)
 }
 
-// keeps returns the users that a Secret names. All others lose their rights.
-func (f facts) keeps() (users []access.User) {
-	for _, name := range []string{f.kubeconfig.name(), f.keyUser, f.healthUser} {
-		if u, ok := access.ParseUser(name); ok {
-			users = append(users, u)
-		}
-	}
-	return users
+// keeps reports whether a user keeps its rights: a Secret names it, or it may be that of a task of the active
+// run.
+func (f facts) keeps(u access.User) bool {
+	return f.active && u.Kind.OfTask() || slices.Contains([]string{f.kubeconfig.name(), f.keyUser, f.healthUser}, u.String())
 }
 
 func (s *stored) name() string { return s.Leaf.Subject.CommonName }

@@ -63,11 +63,15 @@ func observe(p *v1alpha1.Provisioning, s secrets) facts {
 	}
 	f.restoring = p.Status.IsRestoring()
 	if run := p.Status.Run; run != nil {
-		f.run, f.busy = run.Name, run.CompletionTime == nil
+		f.run, f.active = run.Name, run.CompletionTime == nil
+		f.busy = f.active && contract.OperationOf(run.Operation).Has(contract.TaskCollectKubeconfig)
 	}
 	if s.kubeconfig != nil {
 		f.rotated, f.revoked = s.kubeconfig.Annotations[contract.AnnotationRotated], s.kubeconfig.Annotations[contract.AnnotationRevoked]
 		f.denied = s.kubeconfig.Annotations[contract.AnnotationDenied]
+	}
+	if f.active && !f.busy { // the rights of its tasks end with it
+		f.run = access.RevokedAfter(f.revoked)
 	}
 	f.keyUser = requested(s.key, access.Admin)
 	if f.health != nil && f.health.user.Kind != access.Health {

@@ -2,6 +2,7 @@ package access
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"slices"
 	"strings"
@@ -255,6 +256,47 @@ func TestRotationDuringARun(t *testing.T) {
 	w.atRest()
 	if w.app.allows(old.Leaf) {
 		t.Error("the old kubeconfig works again after the run")
+	}
+}
+
+// TestRotationBesideARun: a run without the task collect-kubeconfig gives no rights to the user of the
+// kubeconfig, so a leaked one is revoked during such a run. The user of the run's own task keeps its rights
+// until the run has ended. A run whose operation is not known may collect a kubeconfig.
+func TestRotationBesideARun(t *testing.T) {
+	for operation, waits := range map[string]bool{
+		contract.OperationPlugins: false, contract.OperationSoftware: false, contract.OperationUpgradeNodes: false, contract.OperationConfigure: false,
+		contract.OperationAddNodes: true, contract.OperationCollect: true, "of-a-newer-build": true, "": true,
+	} {
+		t.Run(operation, func(t *testing.T) {
+			w := newWorld(t)
+			w.install()
+			w.settle()
+			old := w.admin()
+			w.p.Status.Run = &v1alpha1.RunStatus{Name: "edge-1-run-2", Operation: operation}
+			task, err := access.NewUser(name, access.Plugins, rand.Reader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.app.add(access.AdminBinding(name, task))
+			w.calls()
+			if w.settle(); len(w.calls()) > 0 {
+				t.Errorf("the start of a run causes calls: %q", w.calls())
+			}
+			rotate(w, "now")
+			w.settle()
+			if w.app.allows(old.Leaf) != waits {
+				t.Errorf("the old kubeconfig works during the run: %t", !waits)
+			}
+			if !slices.Contains(w.app.users(), task.String()) {
+				t.Error("the user of the active run has lost its rights")
+			}
+			w.p.Status.Run.CompletionTime = &metav1.Time{Time: w.clock.Now()}
+			w.settle()
+			w.atRest()
+			if w.app.allows(old.Leaf) {
+				t.Error("the old kubeconfig works after the run")
+			}
+		})
 	}
 }
 

@@ -13,18 +13,18 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// revoke deletes the rights of all users that no Secret names. It reads the Secrets after the bindings
+// revoke deletes the rights of all users that no Secret names, except those of an active task. It reads the Secrets after the bindings
 // were listed, so that a user whom another action stores and binds meanwhile keeps its rights.
 func (w work) revoke(ctx context.Context) (done, error) {
 	f, s := w.facts, w.secrets
-	keep := func(ctx context.Context) (users []access.User, err error) {
+	keep := func(ctx context.Context) (keeps func(access.User) bool, err error) {
 		if s, err = w.live(ctx, w.p); err != nil {
 			return nil, err
 		}
 		if f = observe(w.p, s); f.kubeconfig == nil || f.kubeconfig.name() != w.facts.kubeconfig.name() {
 			return nil, fmt.Errorf("read Secret %s: %w", contract.KubeconfigName(w.p.Name), errChanged)
 		}
-		return f.keeps(), nil
+		return f.keeps, nil
 	}
 	revoked, err := w.cluster.Revoke(ctx, access.RevokedUsers(f.revoked), keep)
 	if err != nil {

@@ -96,7 +96,7 @@ func (r *Reconciler) createRun(ctx context.Context, p *v1alpha1.Provisioning, se
 		restore = next.Request.Restore.Asked
 	}
 	run := resources.MakePipelineRun(p, resources.Run{
-		Release: release, Restore: restore,
+		Release: release, Restore: restore, Unaccelerated: next.Request.Unaccelerated != "",
 		Operation: next.Operation, Replaces: next.Replaces, Number: next.Number, Attempt: next.Attempt, Played: next.Played, Plugins: next.Plugins,
 		Digest: seen.Digest, Inputs: cmp.Or(next.Inputs, seen.Inputs), Retry: seen.Retry, CSR: csr,
 		SSHKey: seen.SSHKey.Fingerprint, SSHSecret: seen.SSHKey.Version,

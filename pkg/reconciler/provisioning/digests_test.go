@@ -60,7 +60,7 @@ func TestUpgradeWithoutTheRun(t *testing.T) {
 		"a failed run": {run(edge(withTwoWorkers), 2, ended(corev1.ConditionFalse, "Failed"), func(pr *tekton.PipelineRun) { pr.Annotations[contract.AnnotationRequestDigest] = earlier })},
 	} {
 		installed, objects := installedBy(t, earlier)
-		w := newFixture(t, fitting(), append(runs, edge(installed, relabelled), objects[1]), nil)
+		w := newFixture(t, fitting(), append(runs, edge(installed, relabelled), objects[1], sshKey()), nil)
 		w.settle(t)
 		if got := w.stored(t).Status; reasonOf(t, w) == plan.ReasonSpecChanged || got.InstalledDigest != earlier {
 			t.Errorf("%s: the spec looks changed, or the digest of another build was replaced: %+v", name, got)

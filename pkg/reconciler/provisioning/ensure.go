@@ -88,6 +88,9 @@ func copyKey(have, want *corev1.Secret) {
 func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) (csr string, err error) {
 	core, rbac := r.kube.CoreV1(), r.kube.RbacV1()
 	operation, request := contract.OperationOf(next.Operation), requestFor(seen, next)
+	if request.ClusterCA, err = r.knownCA(p, seen, next.Operation); err != nil {
+		return "", err
+	}
 	var secrets []string
 	if operation.Has(contract.TaskSelectHosts) {
 		if secrets, err = r.secretsOfTask(ctx, p, request); err != nil {
@@ -139,6 +142,32 @@ func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning
 		return "", err
 	}
 	return r.ensureKey(ctx, p)
+}
+
+// knownCA returns the CA, in PEM, that the stored kubeconfig of the cluster trusts, or else the one for
+// health checks; empty: it is not known. A restore gives the cluster the CA of the backup, so a kubeconfig of
+// before it does not count.
+func (r *Reconciler) knownCA(p *v1alpha1.Provisioning, seen plan.Seen, operation string) (string, error) {
+	if !seen.Complete() || operation == contract.OperationRestore {
+		return "", nil
+	}
+	restored := ""
+	if seen.Memory != nil {
+		restored = seen.Memory.Restored
+	}
+	for _, name := range []string{contract.KubeconfigName(p.Name), contract.HealthKubeconfigName(p.Name)} {
+		secret, err := r.secret(p, name)
+		if err != nil {
+			return "", err
+		}
+		if secret == nil || secret.Annotations[contract.AnnotationRestored] != restored {
+			continue
+		}
+		if k, err := access.ParseKubeconfig(secret.Data[resources.KeyKubeconfig]); err == nil {
+			return string(k.CA), nil
+		}
+	}
+	return "", nil
 }
 
 // ensureRecords creates the ConfigMaps in which tasks store the state of plugins and of software, if they do

@@ -47,7 +47,7 @@ func (r *Reconciler) observeHealth(p *v1alpha1.Provisioning, site Settings, seen
 	}
 	r.health.Watch(me, monitor.Cluster{
 		Kubeconfig: secret.Data[resources.KeyKubeconfig], Version: string(secret.UID) + "/" + secret.ResourceVersion,
-		Addresses: addresses, Nodes: nodes, Interval: site.HealthInterval,
+		Addresses: addresses, Nodes: nodes, Changing: seen.ChangingNodes(), Interval: site.HealthInterval,
 	})
 	switch report, known := r.health.Report(me); {
 	case !known || report.API == health.APIUnknown && report.Text == "": // nothing is decided yet

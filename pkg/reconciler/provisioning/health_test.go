@@ -1,6 +1,7 @@
 package provisioning
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,35 @@ func TestHealth(t *testing.T) {
 
 func answers(master health.NodeReport) health.Report {
 	return health.Report{API: health.APIAnswers, Nodes: map[string]health.NodeReport{"master-1": master}}
+}
+
+// TestHealthDuringARun: the monitor knows on which nodes the active run works, and when it has ended.
+func TestHealthDuringARun(t *testing.T) {
+	w, _ := upgrading(t)
+	w.credentials(t)
+	w.settle(t)
+	if w.runNamed(t, "edge-1-upgrade-control-plane-2") == nil {
+		t.Fatalf("no run; Ready: %+v", w.stored(t).Status.GetCondition(v1alpha1.ConditionReady))
+	}
+	if got := w.health.watched; got == nil || !slices.Equal(got.Changing, []string{"master-1"}) || len(got.Nodes) != 3 {
+		t.Errorf("during the run: %+v", got)
+	}
+	w.endRun(t, "edge-1-upgrade-control-plane-2")
+	w.settle(t)
+	if got := w.health.watched; got == nil || len(got.Changing) > 0 {
+		t.Errorf("after the run: %+v", got)
+	}
+}
+
+// endRun lets a run fail.
+func (w *fixture) endRun(t *testing.T, name string) {
+	t.Helper()
+	pr := w.runNamed(t, name)
+	ended(corev1.ConditionFalse, "Failed")(pr)
+	if _, err := w.tekton.TektonV1().PipelineRuns(site).Update(t.Context(), pr, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(t)
 }
 
 // TestHealthOfADeletedCluster: nothing looks at a cluster whose Provisioning is being deleted, or is gone.

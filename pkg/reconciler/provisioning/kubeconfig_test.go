@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	clock "k8s.io/utils/clock/testing"
 
 	"github.com/akraino-icn/bpa/pkg/access"
@@ -21,25 +22,28 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
+// usableKubeconfig returns the Secret with a kubeconfig that is valid for an hour.
+func usableKubeconfig(t *testing.T, p *v1alpha1.Provisioning) *corev1.Secret {
+	t.Helper()
+	key, err := resources.MakeKubeconfigKey(p, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, certificate := sign(t, string(key.Data[resources.KeyCSR]))
+	secret, err := resources.MakeKubeconfigSecret(p, resources.Access{CA: ca, Certificate: certificate, Endpoint: "https://10.0.0.1:6443"}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
 // TestUsableKubeconfigStays: the results of a run do not replace a kubeconfig that is usable, even if
 // the cache does not show it. They replace an expired one with everything that describes its user.
 func TestUsableKubeconfigStays(t *testing.T) {
 	p := edge(func(p *v1alpha1.Provisioning) {
 		p.Annotations = map[string]string{contract.AnnotationRotateKubeconfig: "one"}
 	})
-	make := func() *corev1.Secret {
-		key, err := resources.MakeKubeconfigKey(p, rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ca, certificate := sign(t, string(key.Data[resources.KeyCSR])) // valid for an hour
-		secret, err := resources.MakeKubeconfigSecret(p, resources.Access{CA: ca, Certificate: certificate, Endpoint: "https://10.0.0.1:6443"}, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return secret
-	}
-	stored, want := make(), make()
+	stored, want := usableKubeconfig(t, p), usableKubeconfig(t, p)
 	stored.Annotations[contract.AnnotationRotated], stored.Annotations[contract.AnnotationRevoked] = "older", "users"
 	stored.Annotations["of-a-user"] = "kept"
 	stored.Annotations[contract.AnnotationRestored], want.Annotations[contract.AnnotationRestored] = "b-1 now", "b-1 now"
@@ -127,6 +131,64 @@ func TestDeniedKubeconfigIsCollectedAgain(t *testing.T) {
 	}
 	if request := started.Spec.Params[slices.IndexFunc(started.Spec.Params, func(p tektonv1.Param) bool { return p.Name == contract.ParamCertificateRequest })].Value.StringVal; request != string(next.Data[resources.KeyCSR]) {
 		t.Errorf("run %s does not request a certificate for the new user", started.Name)
+	}
+	secret, err := secrets.Get(t.Context(), contract.KubeconfigName(name), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := access.ParseKubeconfig(secret.Data[resources.KeyKubeconfig])
+	if got := w.request(t).ClusterCA; err != nil || got != string(k.CA) {
+		t.Errorf("run %s gets CA %q, %v; the kubeconfig has %q", started.Name, got, err, k.CA)
+	}
+}
+
+// TestKnownCA: the CA of a kubeconfig counts for the cluster as it is now.
+func TestKnownCA(t *testing.T) {
+	p := edge()
+	secret := func(name, restored string) (*corev1.Secret, string) {
+		key, err := resources.MakeKubeconfigKey(p, rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ca, certificate := sign(t, string(key.Data[resources.KeyCSR]))
+		s, err := resources.MakeKubeconfigSecret(p, resources.Access{CA: ca, Certificate: certificate, Endpoint: "https://10.0.0.1:6443"}, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Name = name; restored != "" {
+			s.Annotations = map[string]string{contract.AnnotationRestored: restored}
+		}
+		return s, ca
+	}
+	kubeconfig, ca := secret(contract.KubeconfigName(p.Name), "")
+	restored, restoredCA := secret(contract.KubeconfigName(p.Name), "b-1 now")
+	health, healthCA := secret(contract.HealthKubeconfigName(p.Name), "")
+	broken := kubeconfig.DeepCopy()
+	broken.Data = nil
+	installed := plan.Seen{Memory: &contract.Installed{}}
+	after := plan.Seen{Memory: &contract.Installed{Restored: "b-1 now"}}
+	for _, tc := range []struct {
+		name      string
+		seen      plan.Seen
+		operation string
+		secrets   []runtime.Object
+		want      string
+	}{
+		{"a kubeconfig", installed, contract.OperationPlugins, []runtime.Object{kubeconfig, health}, ca},
+		{"only that of the health checks", installed, contract.OperationCollect, []runtime.Object{health}, healthCA},
+		{"a broken one", installed, contract.OperationCollect, []runtime.Object{broken, health}, healthCA},
+		{"none", installed, contract.OperationCollect, nil, ""},
+		{"no cluster is installed", plan.Seen{}, contract.OperationInstall, []runtime.Object{kubeconfig}, ""},
+		{"a restore, which brings the CA of the backup", installed, contract.OperationRestore, []runtime.Object{kubeconfig}, ""},
+		{"of before a restore", after, contract.OperationCollect, []runtime.Object{kubeconfig, health}, ""},
+		{"of after a restore", after, contract.OperationCollect, []runtime.Object{restored, health}, restoredCA},
+	} {
+		w := newFixture(t, held(), append(tc.secrets, p), nil)
+		r := &Reconciler{secrets: corelisters.NewSecretLister(w.caches["secret"])}
+		got, err := r.knownCA(p, tc.seen, tc.operation)
+		if err != nil || got != tc.want {
+			t.Errorf("%s: CA %q, %v; want %q", tc.name, got, err, tc.want)
+		}
 	}
 }
 

@@ -2,11 +2,16 @@ package provisioning
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 	"knative.dev/pkg/configmap"
 	"knative.dev/pkg/logging"
 	"knative.dev/pkg/system"
@@ -42,15 +47,14 @@ func (s Settings) next(cm *corev1.ConfigMap) Settings {
 }
 
 // WatchSettings watches the ConfigMap with the site's settings and calls changed when they change.
-// It returns a function that returns the current settings. If there is no ConfigMap, the defaults
-// apply.
+// It returns a function that returns the current settings. If there is no ConfigMap, they are invalid.
 func WatchSettings(ctx context.Context, cmw configmap.Watcher, changed func()) func() Settings {
 	var current atomic.Pointer[Settings]
 	initial := unread()
 	current.Store(&initial)
 	observe := func(cm *corev1.ConfigMap) {
 		next := current.Load().next(cm)
-		if next.Invalid != "" {
+		if next.Invalid != "" && cm.ResourceVersion != "" { // the watcher begins with a ConfigMap without one, also if there is a ConfigMap
 			logging.FromContext(ctx).Errorw("The site's settings are invalid: no run starts", "error", next.Invalid)
 		}
 		if *current.Swap(&next) != next {
@@ -63,4 +67,29 @@ func WatchSettings(ctx context.Context, cmw configmap.Watcher, changed func()) f
 		cmw.Watch(settings.Name, observe)
 	}
 	return func() Settings { return *current.Load() }
+}
+
+// settingsInterval is the time between two looks whether the ConfigMap with the settings exists.
+const settingsInterval = 15 * time.Second
+
+// KeepSettings creates the ConfigMap with the site's settings if it does not exist, now and after a
+// deletion, until ctx ends. Its content explains the settings and sets none.
+func KeepSettings(ctx context.Context, kube kubernetes.Interface) {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := ensureSettings(ctx, kube); err != nil {
+			logging.FromContext(ctx).Warnw("Cannot create the ConfigMap with the site's settings", "error", err, "retry", settingsInterval.String())
+		}
+	}, settingsInterval)
+}
+
+func ensureSettings(ctx context.Context, kube kubernetes.Interface) error {
+	all := kube.CoreV1().ConfigMaps(settings.Namespace)
+	_, err := all.Get(ctx, settings.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = all.Create(ctx, settings.New(), metav1.CreateOptions{})
+	}
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create ConfigMap %s/%s: %w", settings.Namespace, settings.Name, err)
+	}
+	return nil
 }

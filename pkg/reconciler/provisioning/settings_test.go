@@ -1,12 +1,16 @@
 package provisioning
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"knative.dev/pkg/configmap"
 	logtesting "knative.dev/pkg/logging/testing"
 
@@ -36,7 +40,7 @@ func TestWrongSettingsStartNothing(t *testing.T) {
 		}
 	}
 
-	w.settings = w.settings.next(siteConfig(map[string]string{"depot-connected": "false"}))
+	w.settings = w.settings.next(siteConfig(map[string]string{"depot-url": "internet", "depot-connected": "false"}))
 	w.settle(t)
 	if w.runNamed(t, "edge-1-install-1") == nil {
 		t.Errorf("the settings are right and nothing starts: %+v", w.stored(t).Status)
@@ -108,12 +112,80 @@ func TestWatchSettings(t *testing.T) {
 		{map[string]string{"depot-uri": url}, "", false},
 		{map[string]string{"depot-url": url}, url, true},
 		{map[string]string{"depot-url": "nonsense"}, url, false},
-		{nil, "", true},
+		{map[string]string{"depot-url": ""}, url, false}, // the Internet in earlier releases
+		{map[string]string{"max-runs": "2"}, url, false}, // it was lost
+		{map[string]string{"depot-url": "internet"}, "", true},
 	} {
 		watcher.observe(siteConfig(step.data))
 		if got := current(); got.Depot.URL != step.url || (got.Invalid == "") != step.good || changes != i+1 {
 			t.Errorf("step %d: %+v after %d changes", i, got, changes)
 		}
+	}
+}
+
+// TestSitesLoseTheirSettings: a ConfigMap with an empty depot-url, as earlier releases had it, or without
+// one starts nothing. It does not restart a failed run, and changes no settled Software.
+func TestSitesLoseTheirSettings(t *testing.T) {
+	for name, data := range map[string]map[string]string{"emptied": {"depot-url": "", "max-attempts": "5"}, "lost": nil, "new": settings.New().Data} {
+		for when, before := range map[string]func(Settings) Settings{
+			"while the controller runs":    func(s Settings) Settings { return s },
+			"before the controller starts": func(Settings) Settings { return unread() },
+		} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				w := withTools(t)
+				w.settle(t)
+				w.finishSoftware(t, "edge-1-software-2", true)
+				w.settle(t)
+				runs, was := len(w.runs(t)), w.stored(t).Status
+				w.settings, w.packages = before(w.settings).next(siteConfig(data)), nil
+				w.settle(t)
+				if now := w.runs(t); len(now) != runs {
+					t.Errorf("%d runs became %d", runs, len(now))
+				}
+				if diff := cmp.Diff(was, w.stored(t).Status); diff != "" {
+					t.Errorf("the status has changed (-before +after):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// The controller creates the ConfigMap if it does not exist, and never changes one that exists, also if
+// somebody else creates it at the same time.
+func TestEnsureSettings(t *testing.T) {
+	sites := siteConfig(map[string]string{"depot-url": "https://d"})
+	stored := func(t *testing.T, kube *fake.Clientset) map[string]string {
+		t.Helper()
+		cm, err := kube.CoreV1().ConfigMaps(settings.Namespace).Get(t.Context(), settings.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cm.Data
+	}
+	absent, present, raced := fake.NewClientset(), fake.NewClientset(sites), fake.NewClientset()
+	raced.PrependReactor("create", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return false, nil, raced.Tracker().Add(sites)
+	})
+	for name, test := range map[string]struct {
+		kube *fake.Clientset
+		want map[string]string
+	}{
+		"absent":               {absent, settings.New().Data},
+		"created before":       {absent, settings.New().Data},
+		"of the site":          {present, sites.Data},
+		"created at that time": {raced, sites.Data},
+	} {
+		if err := ensureSettings(t.Context(), test.kube); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(test.want, stored(t, test.kube)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	broken := fake.NewClientset()
+	broken.PrependReactor("create", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no answer") })
+	if err := ensureSettings(t.Context(), broken); err == nil || !strings.Contains(err.Error(), "create ConfigMap bpa-system/config-bpa: no answer") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -154,7 +154,7 @@ func installedExcept(seen plan.Seen) []string {
 // suitable hosts.
 //
 // If there are no hosts for new nodes, but the cluster also has nodes to remove, the removal comes
-// first, because it can free hosts. If there are none for lost nodes, a requested upgrade goes on without
+// first, because it can free hosts. If there are none for lost nodes, what needs no host goes on without
 // them.
 func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning, step plan.Step, seen *plan.Seen, now time.Time) error {
 	if seen.Deleting { // a reset needs only the key
@@ -176,7 +176,7 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	if step, _ = plan.Upcoming(*seen, now); removes() { // another step than before, if a loss is not confirmed
 		return r.observeRemoval(ctx, p, step, seen, all)
 	}
-	if step.Request.Upgrade != nil || step.Operation == contract.OperationPlugins || step.Operation == contract.OperationSoftware { // they need no other hosts
+	if step.NeedsNoHosts() {
 		return r.observeKey(ctx, p, seen)
 	}
 	request := step.Request
@@ -192,17 +192,25 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 		if step, _ = plan.Upcoming(*seen, now); removes() {
 			return r.observeRemoval(ctx, p, step, seen, all)
 		}
-		seen.RemoveFirst, seen.NoSpare = false, true
-		if step, _ = plan.Upcoming(*seen, now); step.Request.Upgrade != nil {
+		seen.RemoveFirst = false
+		if without, ok := plan.WithoutSpare(*seen, noFit.Error(), now); ok {
+			if *seen = without; !plan.Starting(without, now) {
+				return nil
+			}
 			return r.observeKey(ctx, p, seen)
 		}
-		seen.NoSpare, seen.Hosts.Missing = false, noFit.Error()
+		seen.Hosts.Missing = noFit.Error()
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("assign hosts: %w", err)
 	}
 	seen.Qualify(&p.Spec, plan.AssignedTo(found, all))
+	if missing := found.MissingStandby(request); len(missing) > 0 {
+		if other, ok := plan.WithoutClaim(*seen, missing, now); ok {
+			*seen = other
+		}
+	}
 	return r.observeKey(ctx, p, seen)
 }
 

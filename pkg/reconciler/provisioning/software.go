@@ -46,16 +46,16 @@ func (r *Reconciler) observeSoftware(ctx context.Context, p *v1alpha1.Provisioni
 	if err != nil {
 		return fmt.Errorf("list Provisionings: %w", err)
 	}
-	var nodes []contract.Node
+	var installed contract.Installed
 	if seen.Memory != nil && seen.Complete() {
-		nodes = seen.Memory.Nodes
+		installed = *seen.Memory
 	}
 	packages := r.packages
 	if !seen.Complete() {
 		packages = r.newPackages
 	}
 	list, _ := packages()
-	s.Wanted, _ = WantedSoftware(p, seen.Request, nodes, SoftwaresOf(p, others, all), list)
+	s.Wanted, _ = WantedSoftware(p, seen.Request, installed, s.Record, SoftwaresOf(p, others, all), list)
 	s.Wanted = append(s.Wanted, keptPackages(p, others, all, s.Record)...)
 	return r.observeSoftwareKey(ctx, p, seen)
 }
@@ -79,20 +79,22 @@ func SoftwaresOf(p *v1alpha1.Provisioning, provisionings []*v1alpha1.Provisionin
 	return of
 }
 
-// WantedSoftware returns the packages that the Softwares of a cluster request, and their conflicts. nodes are
-// those of the installed cluster; without any, those that the request describes count. list are the packages
-// of the site's depot; nil: they are not known. A cluster that does not use this depot finds its packages
-// elsewhere.
-func WantedSoftware(p *v1alpha1.Provisioning, request contract.Request, nodes []contract.Node, all []*v1alpha1.Software, list *protocol.PackageList) (
-	[]contract.Software, []software.Conflict) {
+// WantedSoftware returns the packages that the Softwares of a cluster request, and their conflicts. If
+// installed has no nodes, those that the request describes count. list are the packages of the site's
+// depot; nil: they are not known. A cluster that does not use this depot finds its packages elsewhere,
+// except those whose version in the record is from this depot: they stay.
+func WantedSoftware(p *v1alpha1.Provisioning, request contract.Request, installed contract.Installed, record contract.SoftwareRecord,
+	all []*v1alpha1.Software, list *protocol.PackageList) ([]contract.Software, []software.Conflict) {
+	nodes := installed.Nodes
 	if len(nodes) == 0 {
 		nodes = requestedNodes(request)
 	}
-	if !request.DepotOfSite {
-		list = &protocol.PackageList{}
-	}
 	wanted, conflicts := software.Merge(all, nodes)
-	return software.Resolve(wanted, packageOwner(p, request), list), conflicts
+	if request.DepotOfSite {
+		return software.Resolve(wanted, packageOwner(p, request), list), conflicts
+	}
+	wanted = software.Resolve(wanted, packageOwner(p, request), &protocol.PackageList{})
+	return software.Keep(wanted, record, installed.Request.DepotOfSite), conflicts
 }
 
 // requestedNodes returns a node for each slot and for each set, with its roles.

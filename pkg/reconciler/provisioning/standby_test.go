@@ -268,3 +268,52 @@ func TestSecretsOfTheTask(t *testing.T) {
 		}
 	}
 }
+
+// TestRetryWithoutAHost: what a user requests with a retry does not wait for a host that it does not need. A run
+// that can claim nothing does not start if another run has something to do.
+func TestRetryWithoutAHost(t *testing.T) {
+	for title, tc := range map[string]struct {
+		gone, free int // the host that is gone, as an index, and the number of free hosts
+		standby    int
+		plugins    []string
+		kubeconfig bool
+		want       string
+	}{
+		"no kubeconfig, a standby is gone": {gone: 3, standby: 1, want: "edge-1-collect-2"},
+		"no kubeconfig, a worker is lost":  {gone: 2, want: "edge-1-collect-2"},
+		"no kubeconfig, with a free host":  {gone: 2, free: 1, want: "edge-1-collect-2"},
+		"plugins, a standby is gone":       {gone: 3, standby: 1, plugins: []string{"multus"}, kubeconfig: true, want: "edge-1-plugins-2"},
+		"plugins, a worker is lost":        {gone: 2, plugins: []string{"multus"}, kubeconfig: true, want: "edge-1-plugins-2"},
+		"a free host for a standby":        {gone: 3, free: 1, standby: 1, kubeconfig: true, want: "edge-1-add-nodes-2"},
+		"a free host for a worker":         {gone: 2, free: 1, kubeconfig: true, want: "edge-1-add-nodes-2"},
+		"only a standby is gone":           {gone: 3, standby: 1, kubeconfig: true, want: "edge-1-add-nodes-2"},
+		"only a worker is lost":            {gone: 2, kubeconfig: true},
+	} {
+		t.Run(title, func(t *testing.T) {
+			all, nodes := fleet()
+			nodes = nodes[:3+tc.standby]
+			all.all = slices.Concat(all.all[:3+tc.standby], all.all[4:4+tc.free])
+			all.all = slices.Delete(all.all, tc.gone, tc.gone+1)
+			list, err := json.Marshal(nodes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec := func(p *v1alpha1.Provisioning) {
+				withWorkers(p)
+				p.Spec.NodeSets[0].Count.Standby, p.Spec.KUDPlugins = int32(tc.standby), tc.plugins
+			}
+			before := edge(spec)
+			objects := []runtime.Object{edge(spec, func(p *v1alpha1.Provisioning) { p.Annotations = map[string]string{contract.AnnotationRetry: "now"} }), sshKey(),
+				run(before, 1, ended(corev1.ConditionTrue, "Succeeded")), requestOf(t, before, settings.Depot{}), written(contract.InventoryName(name), contract.KeyNodes, string(list))}
+			if tc.kubeconfig {
+				objects = append(objects, usableKubeconfig(t, before))
+			}
+			w := newFixture(t, all, objects, nil)
+			w.settle(t)
+			runs := slices.DeleteFunc(w.runs(t), func(name string) bool { return name == "edge-1-install-1" })
+			if got := strings.Join(runs, " "); got != tc.want {
+				t.Errorf("run %q, want %q; Ready: %+v", got, tc.want, w.stored(t).Status.GetCondition(v1alpha1.ConditionReady))
+			}
+		})
+	}
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
+	"github.com/akraino-icn/bpa/pkg/software"
 )
 
 // Reconciler reconciles Softwares. It makes no call but the update of a status that has changed.
@@ -63,7 +64,8 @@ func (r *Reconciler) observe(ctx context.Context, s *v1alpha1.Software) (view, e
 	}
 	v.cluster = v.cluster.DeepCopy()
 	v.cluster.SetDefaults(ctx)
-	if err := r.observeCluster(&v); err != nil {
+	installed, err := r.observeCluster(&v)
+	if err != nil {
 		return v, err
 	}
 	request, err := from.Provisioning(v.cluster, r.settings().Depot)
@@ -79,32 +81,34 @@ func (r *Reconciler) observe(ctx context.Context, s *v1alpha1.Software) (view, e
 	if request.DepotOfSite && list == nil {
 		v.depot = problem
 	}
-	members := v.nodes
-	if !v.installed {
-		members = nil
+	v.wanted, v.conflicts = provisioning.WantedSoftware(v.cluster, request, installed, v.record, provisioning.SoftwaresOf(v.cluster, provisionings, all), list)
+	if slices.ContainsFunc(v.wanted, func(w contract.Software) bool { return w.Problem == software.NoDepot }) {
+		v.depot = software.NoDepot
 	}
-	v.wanted, v.conflicts = provisioning.WantedSoftware(v.cluster, request, members, provisioning.SoftwaresOf(v.cluster, provisionings, all), list)
 	v.nodes = slices.DeleteFunc(v.nodes, func(n contract.Node) bool { return isLost(v.cluster, n) })
 	return v, nil
 }
 
 // observeCluster reads the nodes of the cluster and the record of their packages. Before the cluster is
-// installed, its nodes are those that were chosen.
-func (r *Reconciler) observeCluster(v *view) error {
-	var installed contract.Installed
+// installed, its nodes are those that were chosen, and it returns an empty record of the installation.
+func (r *Reconciler) observeCluster(v *view) (installed contract.Installed, err error) {
 	if err := r.readJSON(v.cluster, contract.InstalledName(v.cluster.Name), contract.KeyInstalled, &installed); err != nil {
-		return err
+		return installed, err
 	}
 	record, err := r.read(v.cluster, contract.SoftwareName(v.cluster.Name), contract.KeySoftware)
 	if err != nil {
-		return err
+		return installed, err
 	}
 	v.record, _ = contract.ParseSoftwareRecord(record) // one that cannot be read is as if there was none
 	v.installed, v.nodes = v.cluster.Status.InstalledDigest != "", installed.Nodes
-	if len(v.nodes) > 0 {
-		return nil
+	if len(v.nodes) == 0 {
+		err = r.readJSON(v.cluster, contract.InventoryName(v.cluster.Name), contract.KeyNodes, &v.nodes)
 	}
-	return r.readJSON(v.cluster, contract.InventoryName(v.cluster.Name), contract.KeyNodes, &v.nodes)
+	if !v.installed {
+		return contract.Installed{}, err
+	}
+	installed.Nodes = v.nodes
+	return installed, err
 }
 
 // isLost reports whether the node has lost its host.

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -109,7 +110,9 @@ type fixture struct {
 	// adminConf is the content of the file on the control plane. sign is called after the request
 	// was approved.
 	adminConf string
-	sign      func(csr *certificates.CertificateSigningRequest)
+	// mark is the Provisioning that uses the control plane, as the file on the machine has it.
+	mark contract.User
+	sign func(csr *certificates.CertificateSigningRequest)
 
 	mu       sync.Mutex
 	csr      *certificates.CertificateSigningRequest
@@ -132,6 +135,13 @@ func newFixture(t *testing.T) *fixture {
 	w.user, file = sshtest.NewKey(t)
 	w.host, _ = sshtest.NewKey(t)
 	w.ssh = sshtest.Start(t, w.user.PublicKey(), func(command string, stdout, stderr io.Writer) int {
+		if strings.Contains(command, "/etc/bpa/used-by") {
+			if w.mark != (contract.User{}) {
+				fmt.Fprintln(stdout, "user "+base64.StdEncoding.EncodeToString([]byte(w.mark.String())))
+			}
+			fmt.Fprintln(stdout, "end")
+			return 0
+		}
 		if command != "cat /etc/kubernetes/admin.conf" || w.adminConf == "" {
 			fmt.Fprint(stderr, "no such file")
 			return 1
@@ -141,12 +151,13 @@ func newFixture(t *testing.T) *fixture {
 	}, w.host)
 	w.pins = ssh.Pins{{UID: "u1", Host: "host-1", At: "10.0.0.1:22", Key: w.host.PublicKey()}}
 	w.in = Input{
-		Request:            contract.Request{Provisioning: "edge-1", Namespace: "site", SSHUser: "root", SSHPort: w.ssh.Port},
+		Request:            contract.Request{Provisioning: "edge-1", Namespace: "site", UID: "uid-of-edge-1", SSHUser: "root", SSHPort: w.ssh.Port},
 		Nodes:              []contract.Node{{Name: "master-1", Host: "host-1", HostUID: "u1", Address: w.ssh.Address, Roles: []string{contract.RoleControlPlane}}},
 		PrivateKey:         file,
 		CertificateRequest: w.request(pkix.Name{CommonName: "bpa:edge-1:admin:0123abcd"}),
 		ConnectLimit:       5 * time.Second, SignLimit: 10 * time.Second,
 	}
+	w.mark = w.in.Request.User()
 	return w
 }
 

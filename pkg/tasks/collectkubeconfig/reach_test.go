@@ -2,6 +2,7 @@ package collectkubeconfig
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -108,4 +109,79 @@ func TestLoadBalancerStays(t *testing.T) {
 	if out, err := w.run(); err == nil {
 		t.Errorf("the endpoint %s takes the place of a load balancer that does not answer", out.Endpoint)
 	}
+}
+
+// TestForeignCluster: the task takes nothing from the cluster of another owner and gives its user no rights
+// there, although the machine accepts the login.
+func TestForeignCluster(t *testing.T) {
+	other := contract.User{Namespace: "site", Name: "edge-2", UID: "uid-of-edge-2"}
+	for _, tc := range []struct {
+		name  string
+		spoil func(*fixture)
+		says  string // empty: the task succeeds
+	}{
+		{"another Provisioning uses the machine", func(w *fixture) { w.mark = other }, `belongs to Provisioning "site/edge-2"`},
+		{"also with this cluster's CA", func(w *fixture) { w.mark, w.in.Request.ClusterCA = other, w.clientCA }, `belongs to Provisioning "site/edge-2"`},
+		{"a Provisioning of this name before", func(w *fixture) { w.mark.UID = "before" }, `belongs to an earlier Provisioning "site/edge-1"`},
+		{"no mark, and no CA is known", func(w *fixture) { w.mark = contract.User{} }, "does not say whose it is"},
+		{"another CA", func(w *fixture) { w.in.Request.ClusterCA = inPEM("CERTIFICATE", newAuthority(w.t).cert.Raw) }, "another CA"},
+		{"the known CA", func(w *fixture) { w.in.Request.ClusterCA = w.clientCA }, ""},
+		{"an old and a new CA", func(w *fixture) {
+			w.in.Request.ClusterCA = inPEM("CERTIFICATE", newAuthority(w.t).cert.Raw) + w.clientCA
+		}, ""},
+		{"no mark, as an older build left it, and the known CA", func(w *fixture) { w.mark, w.in.Request.ClusterCA = contract.User{}, w.clientCA }, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newFixture(t)
+			tc.spoil(w)
+			_, err := w.run()
+			if tc.says == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatalf("the task succeeded, with %d signed requests and %d bindings", w.creates, len(w.bindings))
+			}
+			f := task.FailureOf(err)
+			if f.Reason != contract.ReasonHostOccupied || f.Host != "master-1" || !strings.Contains(f.Message, tc.says) {
+				t.Errorf("failure %+v, want %s with %q", f, contract.ReasonHostOccupied, tc.says)
+			}
+			if w.creates > 0 || len(w.bindings) > 0 {
+				t.Errorf("%d requests were signed and %d bindings made in the cluster of another owner", w.creates, len(w.bindings))
+			}
+		})
+	}
+}
+
+// TestForeignMachineIsPassedOver: the task goes on with a control plane that is of this Provisioning.
+func TestForeignMachineIsPassedOver(t *testing.T) {
+	w := newFixture(t)
+	w.in.Nodes = append([]contract.Node{{Name: "master-0", HostUID: "u1", Address: deadAddress, Roles: []string{contract.RoleControlPlane}}}, w.in.Nodes...)
+	out, err := Run(t.Context(), w.in, Ports{KnownHosts: w, Log: &w.log, Dial: func(ctx context.Context, to ssh.Target, key ssh.Key, pinned ssh.HostKey) (node.Connection, error) {
+		foreign := to.Address == deadAddress
+		to.Address = w.ssh.Address
+		conn, err := node.DialSSH(ctx, to, key, pinned)
+		if foreign && err == nil {
+			return marked{conn, contract.User{Namespace: "site", Name: "edge-2", UID: "uid-of-edge-2"}}, nil
+		}
+		return conn, err
+	}})
+	if err != nil || out.Endpoint != w.api.URL || !strings.Contains(w.log.String(), "master-0, trying the next control plane") {
+		t.Errorf("%+v, %v:\n%s", out, err, w.log.String())
+	}
+}
+
+// marked is a connection to a machine that a Provisioning uses.
+type marked struct {
+	node.Connection
+	user contract.User
+}
+
+func (m marked) Output(ctx context.Context, command string, limit int) ([]byte, error) {
+	if strings.Contains(command, "/etc/bpa/used-by") {
+		return []byte("user " + base64.StdEncoding.EncodeToString([]byte(m.user.String())) + "\nend\n"), nil
+	}
+	return m.Connection.Output(ctx, command, limit)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
 // errNotMarked reports that a machine's owner cannot be written on the machine.
@@ -39,7 +40,7 @@ func equipNode(ctx context.Context, in Input, n contract.Node, key ssh.Key, seen
 		return nil, err
 	}
 	defer conn.Close()
-	if err := ports.Machines.Mark(ctx, shellOn(in.Request, conn), in.Request.User()); err != nil {
+	if err := ports.Machines.Mark(ctx, node.Shell(in.Request, conn), in.Request.User()); err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotMarked, err)
 	}
 	if err := trust(ctx, in.Request, conn); err != nil {

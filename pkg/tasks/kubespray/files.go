@@ -27,7 +27,7 @@ type file struct {
 // prepare writes the files.
 func prepare(in Input, pins ssh.Pins) (files, error) {
 	f := files{playbook.FilesIn(in.ScratchDir)}
-	on := acceleration.On(in.Request.SwitchedOff)
+	on := in.accelerations()
 	variables := acceleration.ExtraVars(on, in.Playbook, in.Request)
 	maps.Copy(variables, in.extra)
 	extra, err := f.extra(in.GroupVars, variables)

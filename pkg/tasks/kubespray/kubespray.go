@@ -111,6 +111,14 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	ports.Log = playbook.Locked(ports.Log)
 	progress := startProgress(ctx, ports.Progress, in.Run, ports.Log)
 	defer progress.end()
+	playbooks, err := engineOf(in.PlaybooksDir)
+	if err != nil { // a site's own playbooks need no description
+		fmt.Fprintf(ports.Log, "The release of the playbooks is not known: %v\n", err)
+	}
+	progress.SetEngine(playbooks.String())
+	if err := playbooks.check(in); err != nil {
+		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
+	}
 	run := install
 	switch in.Playbook {
 	case contract.PlaybookReset:
@@ -132,6 +140,9 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	recap, err := run(ctx, in, key, ports, progress)
 	if err != nil {
 		return Output{}, err
+	}
+	if why := in.unaccelerated(); why != "" {
+		recap += "; without acceleration" + why
 	}
 	fmt.Fprintf(ports.Log, "\n%s\n", recap)
 	return Output{Recap: recap}, nil

@@ -298,7 +298,7 @@ func TestPlaybookFailures(t *testing.T) {
 		want contract.Failure
 	}{
 		{"a task fails", recorded("failed", 2), contract.Failure{
-			Reason: contract.ReasonPlaybookFailed, Host: "worker-1", Step: "kubeadm | Join",
+			Reason: contract.ReasonPlaybookFailed, Host: "worker-1", Step: "kubeadm | Join", Accelerated: true,
 			Message: "non-zero return code: [preflight] Some fatal errors occurred\nerror execution phase preflight, token [hidden] (and 1 more host failed)"}},
 		{"a node goes away", recorded("gone", 4), contract.Failure{
 			Reason: contract.ReasonHostUnreachable, Host: "worker-1", Step: "Ping",
@@ -307,15 +307,15 @@ func TestPlaybookFailures(t *testing.T) {
 			fmt.Fprint(stderr, "ERROR! couldn't resolve module\npassword=hunter22")
 			return 4
 		}, contract.Failure{
-			Reason:  contract.ReasonPlaybookFailed,
+			Reason: contract.ReasonPlaybookFailed, Accelerated: true,
 			Message: "ansible-playbook cluster.yml ended with exit status 4, although no task failed: ERROR! couldn't resolve module\npassword=[hidden]"}},
-		{"killed in the middle", dies(137, ""), contract.Failure{Reason: contract.ReasonOutOfMemory, Message: killed}},
-		{"a worker of it is killed", dies(250, "ERROR! A worker was found in a dead state"), contract.Failure{Reason: contract.ReasonOutOfMemory, Message: killed}},
+		{"killed in the middle", dies(137, ""), contract.Failure{Reason: contract.ReasonOutOfMemory, Accelerated: true, Message: killed}},
+		{"a worker of it is killed", dies(250, "ERROR! A worker was found in a dead state"), contract.Failure{Reason: contract.ReasonOutOfMemory, Accelerated: true, Message: killed}},
 		{"ended by another signal", dies(139, ""), contract.Failure{
-			Reason:  contract.ReasonPlaybookFailed,
+			Reason: contract.ReasonPlaybookFailed, Accelerated: true,
 			Message: "ansible-playbook cluster.yml ended by a signal (segmentation fault), although no task failed: it wrote nothing to stderr"}},
 		{"no recap", func(process.Command, io.Writer, io.Writer) int { return 0 }, contract.Failure{
-			Reason: contract.ReasonPlaybookFailed, Message: "ansible-playbook cluster.yml ended without a recap"}},
+			Reason: contract.ReasonPlaybookFailed, Accelerated: true, Message: "ansible-playbook cluster.yml ended without a recap"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newFixture(t, 1)

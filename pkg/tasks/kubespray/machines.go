@@ -41,19 +41,6 @@ func (OnMachines) Save(ctx context.Context, sh machine.Shell) error { return mac
 // Clean implements Machines.
 func (OnMachines) Clean(ctx context.Context, sh machine.Shell) error { return machine.Clean(ctx, sh) }
 
-// mostOutput bounds the output of a script in bytes.
-const mostOutput = 1 << 20
-
-// shellOn returns a Shell for a connection. The script must not contain a single quote.
-func shellOn(request contract.Request, conn node.Connection) machine.Shell {
-	return func(ctx context.Context, script string) ([]byte, error) {
-		if strings.Contains(script, "'") {
-			return nil, errors.New("the script contains a single quote")
-		}
-		return conn.Output(ctx, node.AsRoot(request, "sh -c '"+script+"'"), mostOutput)
-	}
-}
-
 // dial opens a connection to a node within in.ConnectLimit.
 func dial(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports) (node.Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, in.ConnectLimit)
@@ -72,7 +59,7 @@ func onMachine(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinn
 		return err
 	}
 	defer conn.Close()
-	return do(ctx, shellOn(in.Request, conn))
+	return do(ctx, node.Shell(in.Request, conn))
 }
 
 // empty reports whether no cluster and no mark of BPA is on the machine.

@@ -35,7 +35,7 @@ func (p planes) run(ctx context.Context, n contract.Node, script string) (string
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(ctx, p.in.HealthLimit)
 	defer cancel()
-	text, err := shellOn(p.in.Request, conn)(ctx, script)
+	text, err := node.Shell(p.in.Request, conn)(ctx, script)
 	return string(text), err
 }
 

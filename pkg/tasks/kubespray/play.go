@@ -12,6 +12,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // count estimates the number of tasks in the playbook. It works in parallel, because reading
@@ -28,12 +29,15 @@ func count(in Input) <-chan int {
 func play(ctx context.Context, in Input, f files, ports Ports, report func(percent int, step string), counted <-chan int) (string, error) {
 	expected := expect(ctx, in, ports, <-counted)
 	nodes := in.played()
-	fmt.Fprintf(ports.Log, "\nRunning %s on %s, at most %d at a time%s\n", in.Playbook, some(nodes, "node"), playbook.Forks(nodes), in.accelerations())
+	fmt.Fprintf(ports.Log, "\nRunning %s on %s, at most %d at a time%s\n", in.Playbook, some(nodes, "node"), playbook.Forks(nodes), in.accelerated())
 	recap, started, err := playbook.Run{
 		Task: contract.TaskKubespray, Name: in.Playbook, Command: command(in, f), Exec: ports.Playbook,
-		Expected: expected.tasks, Log: ports.Log, Report: report,
+		Expected: expected.tasks, Log: ports.Log, Report: report, Accelerated: len(in.accelerations()) > 0,
 	}.Do(ctx)
 	if err != nil {
+		if task.FailureOf(err).Accelerated {
+			fmt.Fprintln(ports.Log, "\nAn acceleration can be the cause: if BPA makes another attempt, it runs without acceleration")
+		}
 		return "", err
 	}
 	expected.remember(ctx, ports, started)
@@ -54,13 +58,28 @@ func command(in Input, f files) process.Command {
 	return process.Command{Dir: in.PlaybooksDir, Args: append(args, in.Playbook), Env: f.Env(in.PlaybooksDir)}
 }
 
-// accelerations names the accelerations of the playbook that are on, for the log.
-func (in Input) accelerations() string {
-	on := acceleration.On(in.Request.SwitchedOff)
-	if len(on) == 0 {
-		return ", without acceleration"
+// accelerations returns the accelerations of the playbook that are on.
+func (in Input) accelerations() []string {
+	if in.Request.Unaccelerated != "" {
+		return nil
 	}
-	return ", accelerated by " + strings.Join(on, ", ")
+	return acceleration.On(in.Request.SwitchedOff)
+}
+
+// accelerated names the accelerations of the playbook that are on, for the log.
+func (in Input) accelerated() string {
+	if on := in.accelerations(); len(on) > 0 {
+		return ", accelerated by " + strings.Join(on, ", ")
+	}
+	return ", without acceleration" + in.unaccelerated()
+}
+
+// unaccelerated says why the run has no acceleration, if an earlier attempt is the reason.
+func (in Input) unaccelerated() string {
+	if in.Request.Unaccelerated == "" {
+		return ""
+	}
+	return ", because run " + in.Request.Unaccelerated + " failed with it"
 }
 
 // played returns the number of nodes on which the playbook runs.

@@ -42,7 +42,7 @@ func prefetch(ctx context.Context, in Input, pins ssh.Pins, ports Ports) (end fu
 // prefetches reports whether the playbook installs nodes with kubespray's roles. An upgrade fetches
 // before it takes a node out of service.
 func (in Input) prefetches() bool {
-	return slices.Contains(acceleration.On(in.Request.SwitchedOff), acceleration.Prefetch) &&
+	return slices.Contains(in.accelerations(), acceleration.Prefetch) &&
 		(in.Playbook == contract.PlaybookInstall || in.Playbook == contract.PlaybookScale) && in.tags == "" &&
 		exists(filepath.Join(in.PlaybooksDir, "roles", "kubespray_defaults"))
 }

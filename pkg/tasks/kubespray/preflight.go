@@ -171,7 +171,7 @@ func probeNode(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinn
 	if v.system, err = checkSystem(connected, in.Request, conn); err != nil {
 		return visit{err: err}
 	}
-	if v.report, err = ports.Machines.Inspect(ctx, shellOn(in.Request, conn)); err != nil && !errors.Is(err, ssh.ErrUnreachable) {
+	if v.report, err = ports.Machines.Inspect(ctx, node.Shell(in.Request, conn)); err != nil && !errors.Is(err, ssh.ErrUnreachable) {
 		err = fmt.Errorf("%w: %w", errNotInspected, err)
 	}
 	v.err = err

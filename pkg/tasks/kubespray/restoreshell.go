@@ -68,7 +68,7 @@ func stepFailed(n contract.Node, step string, err error) error {
 
 // sh runs a script as root. The script must not contain a single quote.
 func (r *restoration) sh(ctx context.Context, conn node.Connection, script string) (string, error) {
-	text, err := shellOn(r.in.Request, conn)(ctx, script)
+	text, err := node.Shell(r.in.Request, conn)(ctx, script)
 	return string(text), err
 }
 

@@ -2,6 +2,8 @@
 // plane by SSH, with the host key that was pinned at first contact, and reads the administrator's
 // kubeconfig there. The tasks collect-kubeconfig, install-plugins and install-software use it.
 // For the last two, it creates a user with a short life and the rights of the task (EnterAs).
+// Before it uses that kubeconfig, it checks that the machine has the mark of this Provisioning and that the
+// CA is the one of the stored kubeconfig.
 //
 // Invariants: the administrator's key is in memory for one run only. The package never prints, stores
 // or returns any part of it. Of the kubeconfig, only the certificates, the key and the server address

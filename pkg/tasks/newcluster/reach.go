@@ -101,10 +101,16 @@ func Reach(ctx context.Context, in Input, ports Ports) (*Entry, error) {
 
 // enter reads the admin kubeconfig of a control plane and calls the API server that it names. If that
 // one does not answer, enter calls the API server of this control plane: admin.conf can name a control
-// plane that has left the cluster.
+// plane that has left the cluster. It calls nothing in the cluster of another owner.
 func enter(ctx context.Context, in Input, conn node.Connection, master contract.Node) (*Entry, error) {
+	if err := checkMark(ctx, in, conn, master); err != nil {
+		return nil, err
+	}
 	admin, err := readAdmin(ctx, in, conn, master)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkCA(in, admin, master); err != nil {
 		return nil, err
 	}
 	e, err := call(in, conn, admin)

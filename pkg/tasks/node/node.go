@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/machine"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
@@ -48,6 +50,19 @@ func AsRoot(request contract.Request, command string) string {
 		return command
 	}
 	return "sudo -n " + command
+}
+
+// mostOutput bounds the output of a script in bytes.
+const mostOutput = 1 << 20
+
+// Shell returns a Shell for a connection. The script must not contain a single quote.
+func Shell(request contract.Request, conn Connection) machine.Shell {
+	return func(ctx context.Context, script string) ([]byte, error) {
+		if strings.Contains(script, "'") {
+			return nil, errors.New("the script contains a single quote")
+		}
+		return conn.Output(ctx, AsRoot(request, "sh -c '"+script+"'"), mostOutput)
+	}
 }
 
 // ControlPlanes returns the nodes that have the control plane role, in unchanged order.

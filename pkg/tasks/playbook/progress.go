@@ -47,7 +47,8 @@ func StartProgress(ctx context.Context, store Store, run, task string, log io.Wr
 func (t *Progress) Set(percent int, step string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	next := contract.Progress{Run: t.latest.Run, Task: t.latest.Task, Percent: max(t.latest.Percent, percent), Step: step}
+	next := t.latest
+	next.Percent, next.Step = max(t.latest.Percent, percent), step
 	if next == t.latest {
 		return
 	}
@@ -56,6 +57,13 @@ func (t *Progress) Set(percent int, step string) {
 	case t.changed <- struct{}{}:
 	default:
 	}
+}
+
+// SetEngine records which playbooks the task has. It is stored with the next progress.
+func (t *Progress) SetEngine(engine string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.latest.Engine = engine
 }
 
 // End stores the last progress and then stops the writer.

@@ -24,6 +24,8 @@ type Run struct {
 	Name    string // of the playbook, such as cluster.yml
 	Command process.Command
 	Exec    Exec
+	// Accelerated means that accelerations are on, which can be the cause of a failure: see task.Error.
+	Accelerated bool
 	// Expected is the estimated number of Ansible's tasks.
 	Expected int
 	Log      io.Writer
@@ -100,11 +102,11 @@ func (r Run) verdict(ctx context.Context, findings *ansible.Findings, end ending
 	cause, bad := findings.Cause()
 	switch {
 	case bad:
-		return failure(cause)
+		return r.failure(cause)
 	case end.status != 0:
 		return r.aborted(end.status, stderr)
 	case !findings.Ended():
-		return task.Because(contract.ReasonPlaybookFailed, fmt.Errorf("ansible-playbook %s ended without a recap", r.Name))
+		return &task.Error{Reason: contract.ReasonPlaybookFailed, Accelerated: r.Accelerated, Err: fmt.Errorf("ansible-playbook %s ended without a recap", r.Name)}
 	}
 	return nil
 }
@@ -114,8 +116,8 @@ func (r Run) aborted(status int, stderr string) error {
 	// If memory is short, the kernel kills ansible-playbook or one of the workers that it has
 	// forked.
 	if status == process.Signalled+int(syscall.SIGKILL) || strings.Contains(stderr, "worker was found in a dead state") {
-		return task.Because(contract.ReasonOutOfMemory, fmt.Errorf("ansible-playbook %s was killed, most likely for lack of memory: "+
-			"raise the memory limit in Task %s", r.Name, r.Task))
+		return &task.Error{Reason: contract.ReasonOutOfMemory, Accelerated: r.Accelerated, Err: fmt.Errorf(
+			"ansible-playbook %s was killed, most likely for lack of memory: raise the memory limit in Task %s", r.Name, r.Task)}
 	}
 	how := fmt.Sprintf("with exit status %d", status)
 	if status > process.Signalled {
@@ -124,7 +126,8 @@ func (r Run) aborted(status int, stderr string) error {
 	if stderr == "" {
 		stderr = "it wrote nothing to stderr"
 	}
-	return task.Because(contract.ReasonPlaybookFailed, fmt.Errorf("ansible-playbook %s ended %s, although no task failed: %s", r.Name, how, stderr))
+	return &task.Error{Reason: contract.ReasonPlaybookFailed, Accelerated: r.Accelerated,
+		Err: fmt.Errorf("ansible-playbook %s ended %s, although no task failed: %s", r.Name, how, stderr)}
 }
 
 // troubles maps the cause of a failed task to a failure reason.
@@ -133,9 +136,14 @@ var troubles = map[ansible.Trouble]contract.Reason{
 	ansible.Download: contract.ReasonDownloadFailed,
 	ansible.Locked:   contract.ReasonPackagesLocked,
 	ansible.TimedOut: contract.ReasonTaskTimedOut,
+	ansible.Lasting:  contract.ReasonPlaybookFailed,
 }
 
-func failure(cause ansible.Failure) error {
+// lostInModule is a part of the message of a host whose connection the acceleration Interpreter has lost
+// (plugins/bpa_acceleration/interpreter.py).
+const lostInModule = "while a module ran"
+
+func (r Run) failure(cause ansible.Failure) error {
 	message := cause.Message
 	if cause.Others > 0 {
 		message += fmt.Sprintf(" (and %s failed)", others(cause.Others))
@@ -150,6 +158,8 @@ func failure(cause ansible.Failure) error {
 			e.Reason = contract.ReasonSSHDenied
 		}
 	}
+	unknown := !cause.Unreachable && (cause.Trouble == "" || cause.Trouble == ansible.TimedOut)
+	e.Accelerated = r.Accelerated && (unknown || cause.Unreachable && strings.Contains(cause.Message, lostInModule))
 	return e
 }
 

@@ -60,46 +60,23 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 
 // render checks that the nodes are those of this request, and not of an earlier one. Then it
 // renders the inventory. It ignores standby nodes, because nothing is installed on them.
+//
+// The nodes of a run that claims no host are those of the record, whatever an earlier run has listed. The
+// request of such a run describes them, so they are compared only if nodes leave.
 func render(in Input) (inventory.Inventory, error) {
-	nodes := slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return n.Standby })
-	if in.Request.Upgrade != nil {
-		nodes = withoutLost(in.Request, ofCluster(in.Request, nodes))
-	} else if remove := in.Request.Remove; remove != nil {
-		nodes = ofCluster(in.Request, nodes)
-		if wanted, got := requested(in.Request), staying(*remove, nodes); !sameItems(wanted, got) {
+	nodes := in.Request.NodesOf(in.Nodes)
+	switch remove := in.Request.Remove; {
+	case remove != nil:
+		if wanted, got := requested(in.Request), staying(*remove, in.Request.Members); !sameItems(wanted, got) {
 			return inventory.Inventory{}, fmt.Errorf("the cluster is to keep the nodes %v, but without the nodes that leave it has %v", wanted, got)
 		}
-	} else if wanted, got := requested(in.Request), places(nodes); !slices.Equal(wanted, got) {
-		return inventory.Inventory{}, fmt.Errorf("the request asks for nodes %v, but hosts are claimed for %v", wanted, got)
-	}
-	return inventory.RenderPinned(in.Request, nodes, in.Pins)
-}
-
-// withoutLost returns the nodes whose hosts work. Kubespray works through the first control plane, and
-// waits for all of them. The request of an upgrade is not compared with the nodes, because BPA
-// upgrades the cluster that is there: an edit of the nodes may wait until after the upgrade.
-func withoutLost(request contract.Request, nodes []contract.Node) []contract.Node {
-	return slices.DeleteFunc(nodes, func(n contract.Node) bool {
-		return slices.Contains(request.Kept, n.Name) || slices.Contains(request.Lost, n.Name)
-	})
-}
-
-// ofCluster returns the nodes for a run that removes or upgrades some of them: all members of the
-// cluster, and nodes that a failed run was to add and that leave. In such a run nobody claims hosts, so
-// the claimed nodes can be those of an earlier run.
-func ofCluster(request contract.Request, claimed []contract.Node) []contract.Node {
-	nodes := slices.Clone(request.Members)
-	for _, n := range claimed {
-		i := slices.IndexFunc(nodes, func(m contract.Node) bool { return m.HostUID == n.HostUID && n.HostUID != "" })
-		switch {
-		case i >= 0:
-			nodes[i] = n // its address is the newest
-		case n.Address == "": // no playbook can reach it
-		case request.Remove != nil && slices.Contains(request.Remove.Nodes, n.Name):
-			nodes = append(nodes, n)
+		nodes = slices.DeleteFunc(nodes, func(n contract.Node) bool { return n.Address == "" && in.Request.Removes(n) }) // no playbook can reach it
+	case !in.Request.OfRecord():
+		if wanted, got := requested(in.Request), places(nodes); !sameItems(wanted, got) {
+			return inventory.Inventory{}, fmt.Errorf("the request asks for nodes %v, but hosts are claimed for %v", wanted, got)
 		}
 	}
-	return nodes
+	return inventory.RenderPinned(in.Request, nodes, in.Pins)
 }
 
 // requested returns the names of the requested nodes. A node of a set has the name SET-*, because

@@ -192,3 +192,26 @@ func TestRenderAnUpgrade(t *testing.T) {
 		t.Errorf("variables:\n%s", vars)
 	}
 }
+
+// TestRenderTheRecord: a run that claims no host works on the nodes of the record, in whatever order the
+// spec has them, and never on those that an earlier run has listed.
+func TestRenderTheRecord(t *testing.T) {
+	in := input()
+	for i := range in.Nodes {
+		in.Nodes[i].HostUID = fmt.Sprintf("uid-%d", i+1)
+	}
+	in.Request.Operation, in.Request.Members = contract.OperationPlugins, in.Nodes
+	in.Request.Slots = []contract.Slot{in.Request.Slots[1], in.Request.Slots[0]}
+	in.Nodes = append(slices.Clone(in.Nodes), contract.Node{Name: "w-9", Roles: []string{contract.RoleWorker}, HostUID: "uid-9", Host: "host-9", Address: "10.0.0.9"})
+	store := &memory{data: map[string]string{}}
+	if _, err := Run(t.Context(), in, Ports{store, unavailable, &bytes.Buffer{}}); err != nil {
+		t.Fatal(err)
+	}
+	if ini := store.data[contract.KeyHostsINI]; !strings.Contains(ini, "m-2 ansible_host") || strings.Contains(ini, "w-9") {
+		t.Errorf("hosts.ini:\n%s", ini)
+	}
+	in.Request.Members, in.Nodes = nil, in.Nodes[:2] // hosts are claimed for the nodes, in another order
+	if _, err := Run(t.Context(), in, Ports{store, unavailable, &bytes.Buffer{}}); err != nil {
+		t.Error(err)
+	}
+}

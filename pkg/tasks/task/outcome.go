@@ -27,7 +27,9 @@ type Error struct {
 	Step   string // what the task was doing; empty: not recorded
 	// Others are the names of further nodes that failed for the same reason.
 	Others []string
-	Err    error
+	// Accelerated is Failure.Accelerated of package contract.
+	Accelerated bool
+	Err         error
 }
 
 func (e *Error) Error() string {
@@ -52,6 +54,9 @@ func FailureOf(err error) contract.Failure {
 	var e *Error
 	if errors.As(err, &e) {
 		f = contract.Failure{Reason: e.Reason, Host: e.Host, Step: e.Step, Message: e.Err.Error(), Others: slices.Clone(e.Others)}
+	}
+	for cause := err; errors.As(cause, &e); cause = e.Err { // another reason can be put around that of the playbook
+		f.Accelerated = f.Accelerated || e.Accelerated
 	}
 	f.Host = Cut(f.Host, 64)
 	f.Step = Cut(f.Step, 160)

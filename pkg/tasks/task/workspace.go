@@ -42,6 +42,14 @@ func ReadNodes(dir string) ([]contract.Node, error) {
 	return slices.DeleteFunc(nodes, func(n contract.Node) bool { return n.Standby }), err
 }
 
+// ReadMembers reads from the workspace in dir the nodes of the cluster as the run leaves it: those of the
+// record if the run claims no host, or else those that ReadNodes returns. A node that the run removes, or that
+// an earlier run has removed, is not among them: by then its machine can have the cluster of another owner.
+func ReadMembers(dir string, request contract.Request) ([]contract.Node, error) {
+	nodes, err := ReadNodes(dir)
+	return slices.DeleteFunc(request.NodesOf(nodes), request.Removes), err
+}
+
 // checkVersion rejects a request that this build of the task would misunderstand. The failure
 // reason is transient, because the next attempt may use the Tasks of the controller's build.
 func checkVersion(dir string) error {

@@ -75,3 +75,31 @@ func TestRequestRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestReadMembers: a task that enters the cluster sees no node that has left it, and none that this run removes.
+func TestReadMembers(t *testing.T) {
+	dir := writeFile(t, contract.KeyNodes, `[{"name":"m-1","hostUID":"u1","address":"10.0.0.1"},{"name":"m-2","hostUID":"u2","address":"10.0.0.22"},{"name":"m-3","hostUID":"u3","address":"10.0.0.3"}]`)
+	request := contract.Request{Operation: contract.OperationCollect, Members: []contract.Node{
+		{Name: "m-2", HostUID: "u2", Address: "10.0.0.2"}, {Name: "m-3", HostUID: "u3", Address: "10.0.0.3"}}}
+	for name, tc := range map[string]struct {
+		change func(*contract.Request)
+		want   string
+	}{
+		"it collects a kubeconfig": {func(*contract.Request) {}, "m-2 10.0.0.22, m-3 10.0.0.3"},
+		"it removes a node": {func(r *contract.Request) {
+			r.Operation, r.Remove = contract.OperationRemoveControlPlane, &contract.Removal{Nodes: []string{"m-3"}}
+		}, "m-2 10.0.0.22"},
+		"it claims hosts": {func(r *contract.Request) { r.Operation = contract.OperationAddNodes }, "m-1 10.0.0.1, m-2 10.0.0.22, m-3 10.0.0.3"},
+	} {
+		request := request
+		tc.change(&request)
+		nodes, err := ReadMembers(dir, request)
+		var got []string
+		for _, n := range nodes {
+			got = append(got, n.Name+" "+n.Address)
+		}
+		if text := strings.Join(got, ", "); err != nil || text != tc.want {
+			t.Errorf("%s: %s, %v; want %s", name, text, err, tc.want)
+		}
+	}
+}

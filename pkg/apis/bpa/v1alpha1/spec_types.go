@@ -203,7 +203,8 @@ const (
 
 // TimeoutsSpec limits the operations on the cluster.
 type TimeoutsSpec struct {
-	// Install limits one attempt at an installation or at a change of the cluster. Default 2h.
+	// Install limits one attempt at an installation or at a change of the cluster. Default 2h. An attempt that runs
+	// without acceleration because an earlier one failed with it has twice this time.
 	Install *metav1.Duration `json:"install,omitempty"`
 	// Drain limits the time in which the pods of one node must have left it before the node is
 	// removed from the cluster, at least 1s. Default 10m.

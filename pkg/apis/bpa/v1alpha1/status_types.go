@@ -21,6 +21,9 @@ type ProvisioningStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Plugins []PluginStatus `json:"plugins,omitempty"`
+	// Engine is the name and the release of the playbooks of the last run, such as "kubespray v2.31.0".
+	// It is empty before the first playbook, and if the image of Task kubespray does not name them.
+	Engine string `json:"engine,omitempty"`
 	// APIEndpoint is the address of the new cluster's API server, such as https://10.60.0.11:6443.
 	APIEndpoint string `json:"apiEndpoint,omitempty"`
 	// APICertificateExpires is when the certificate of the new cluster's API server expires, as seen at

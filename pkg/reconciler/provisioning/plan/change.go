@@ -78,7 +78,7 @@ func (s Seen) set(name string) *contract.Set {
 // those of a failed run that is repeated, and all of them if a user has requested a run. If a run of an
 // upgrade has failed, the request is for this run.
 func (s Seen) replaced() []string {
-	if s.NoSpare {
+	if s.NoSpare != "" {
 		return nil
 	}
 	var keys []string
@@ -175,6 +175,42 @@ func Upcoming(s Seen, now time.Time) (Step, bool) {
 func Starting(s Seen, now time.Time) bool {
 	_, starts := Upcoming(s, now)
 	return starts
+}
+
+// WithoutSpare returns the state in which the lost nodes are not replaced and missing standby hosts are not
+// claimed, because missing says that no host fits. It returns false if nothing can be done in this state
+// that needs no host, so that the cluster waits for a host.
+func WithoutSpare(s Seen, missing string, now time.Time) (Seen, bool) {
+	s.RemoveFirst, s.NoSpare = false, missing
+	step, starts := Upcoming(s, now)
+	switch {
+	case !starts:
+		return s, step.Do == Prune || step.Do == Stay && step.Reason == ReasonInstalled
+	case step.Operation == contract.OperationCollect:
+		return s, s.collectsFirst(now)
+	}
+	return s, step.NeedsNoHosts()
+}
+
+// WithoutClaim is like WithoutSpare if the next run only claims standby hosts, of which these are still missing by
+// the names of their sets, and would find none. It returns false if no other run starts: the run to claim hosts then
+// answers the request of the user.
+func WithoutClaim(s Seen, missing map[string]int, now time.Time) (Seen, bool) {
+	still := 0
+	for _, n := range missing {
+		still += n
+	}
+	if _, changes := s.nextChange(); changes || !s.Complete() || s.have()+still < s.want() {
+		return s, false
+	}
+	without, ok := WithoutSpare(s, "no host fits the missing standby hosts", now)
+	return without, ok && Starting(without, now)
+}
+
+// NeedsNoHosts reports whether the run to start needs no other hosts than those of the cluster.
+func (s Step) NeedsNoHosts() bool {
+	none := []string{contract.OperationCollect, contract.OperationPlugins, contract.OperationSoftware}
+	return s.Request.Upgrade != nil || slices.Contains(none, s.Operation)
 }
 
 // removes reports whether the record or the active run says that the node is being removed. A node that

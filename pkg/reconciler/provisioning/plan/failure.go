@@ -61,7 +61,7 @@ func inARow(s Seen, reason contract.Reason) (n int32) {
 
 // retryAt returns the time of the next automatic attempt. It returns false if there is none.
 func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
-	if !cause.Reason.Transient() {
+	if !cause.Reason.Transient() && !cause.Accelerated { // the next attempt runs without acceleration
 		return time.Time{}, false
 	}
 	switch {
@@ -109,7 +109,21 @@ func hintWaiting(cause Cause) string {
 	if cause.Reason == contract.ReasonVersionSkew {
 		return "if no upgrade of BPA is in progress, apply the config/ of one release again; the controller then continues automatically"
 	}
+	if cause.Accelerated {
+		return nothingToDo + ", without acceleration of kubespray"
+	}
 	return nothingToDo
+}
+
+// unaccelerated returns the name of the run whose playbook failed with accelerations, if the attempt after the
+// newest run, which failed, runs without them. Further attempts at the same state stay without them: until one
+// succeeds, an acceleration can be the cause.
+func (s Seen) unaccelerated() string {
+	newest := s.Newest()
+	if s.Started.Unaccelerated == "" && Classify(*newest).Accelerated {
+		return newest.Name
+	}
+	return s.Started.Unaccelerated
 }
 
 const nothingToDo = "nothing: the controller retries automatically"
@@ -143,6 +157,9 @@ func hint(namespace, name, run string, cause Cause) string {
 			"Correct spec.kubespray.release, or leave it out to use the Tasks without a release; the controller then retries automatically. "+
 			"Or install the Tasks of release %s, then %s", task, release, release, annotate)
 	case contract.ReasonHostOccupied:
+		if cause.Task != contract.TaskKubespray { // a task that enters the cluster does not find its own there
+			return "do what the message says, " + again
+		}
 		return "to remove that cluster and everything else from the machine, run the commands in the message, " + again
 	case contract.ReasonDrainBlocked:
 		return "make the pods leave that the message names, for example by more replicas or a larger spec.timeouts.drain (of an upgrade: spec.upgrade.drainTimeout), then " + annotate +

@@ -46,6 +46,22 @@ func TestPassingTroubleIsTriedAgain(t *testing.T) {
 	}
 }
 
+// TestAttemptWithoutAcceleration: a playbook that failed for an unknown cause with accelerations is tried again
+// without them, also if its reason is not transient, but not more often than the site allows.
+func TestAttemptWithoutAcceleration(t *testing.T) {
+	for _, test := range []struct {
+		accelerated bool
+		attempt     int32
+		want        bool
+	}{{false, 1, false}, {true, 1, true}, {true, 2, false}} {
+		r := Run{State: Failed, Touched: true, Attempt: test.attempt, Tasks: []Task{{Name: contract.TaskKubespray, State: Failed, Failure: &contract.Failure{
+			Reason: contract.ReasonPlaybookFailed, Accelerated: test.accelerated}}}}
+		if _, again := retryAt(Seen{Runs: []Run{r}, Limits: Limits{Attempts: 2}}, r, Classify(r)); again != test.want {
+			t.Errorf("accelerated %t, attempt %d: tried again %t, want %t", test.accelerated, test.attempt, again, test.want)
+		}
+	}
+}
+
 // TestVersionSkewUsesUpNoAttempt: an upgrade of BPA can take longer than all attempts. Until a playbook has
 // begun, runs go on with growing intervals.
 func TestVersionSkewUsesUpNoAttempt(t *testing.T) {
@@ -122,6 +138,16 @@ func TestNoTasksOfTheRelease(t *testing.T) {
 					t.Errorf("%s: hint without %q: %s", name, want, text)
 				}
 			}
+		}
+	}
+}
+
+// TestHintOfAForeignCluster: the commands that empty a machine are in the message of the task kubespray only.
+func TestHintOfAForeignCluster(t *testing.T) {
+	for _, task := range []string{contract.TaskKubespray, contract.TaskInstallPlugins} {
+		text := hint("site", "edge-1", "edge-1-plugins-2", Cause{Failure: contract.Failure{Reason: contract.ReasonHostOccupied}, Task: task})
+		if got := strings.Contains(text, "from the machine, run the commands"); got != (task == contract.TaskKubespray) || !strings.Contains(text, contract.AnnotationRetry) {
+			t.Errorf("after %s: %s", task, text)
 		}
 	}
 }

@@ -58,6 +58,16 @@ func (s Seen) WatchedNodes() (nodes, addresses []string) {
 	return nodes, addresses
 }
 
+// ChangingNodes returns the names of the nodes of the installed cluster that the active run changes.
+func (s Seen) ChangingNodes() (names []string) {
+	for _, n := range s.members() {
+		if s.worksOn(n) {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
 // reportHealth completes the status of a node that is Ready or Lost as far as the runs and the hosts
 // know. A lost node stays Lost, with a message if it does not work any more. prev is the status before.
 // A restart of the controller changes nothing: as long as nothing is known, prev stays. So it does while

@@ -241,7 +241,10 @@ func (c conditions) remedy() string {
 	if waits := workers[0]; !waits.Sure && strings.HasPrefix(waits.Why, freed) {
 		return fmt.Sprintf(". What to do: set spec.consumerRef of %s again", waits.Node.Host) + s.holdsUp()
 	}
-	if s.NoSpare && s.policy() == v1alpha1.ReplaceAny {
+	if s.NoSpare != "" && s.upgrading() == nil {
+		return ". It is not replaced yet: " + s.NoSpare
+	}
+	if s.NoSpare != "" && s.policy() == v1alpha1.ReplaceAny {
 		return ". No free host can replace it, so the upgrade goes on without it. It is replaced between two runs as soon as a suitable host is free"
 	}
 	why := "no standby host can replace " + workers[0].Node.Name

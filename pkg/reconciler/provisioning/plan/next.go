@@ -143,7 +143,7 @@ func working(s Seen, now time.Time) (Step, bool) {
 	if step, ok := supersede(s, r, len(active)); ok {
 		return step, true
 	}
-	message := "run " + r.Name + " is running"
+	message := "run " + r.Name + " is running" + withoutAcceleration(s.Started)
 	if s.edited(r) {
 		message += "; " + s.editedText(r)
 	}
@@ -157,7 +157,7 @@ func installed(s Seen, now time.Time) (Step, bool) {
 	if !s.Installed() {
 		return Step{}, false
 	}
-	if s.asked() && (!s.usable(now) || s.incomplete() || s.repairsPlugins()) {
+	if s.asked() && (!s.usable(now) || s.incomplete() && s.NoSpare == "" || s.repairsPlugins()) {
 		return Step{}, false // a second run collects a new kubeconfig, finds hosts for missing nodes, or repairs plugins
 	}
 	if newest := s.Newest(); newest != nil && newest.State == Failed && !s.settled() {
@@ -315,14 +315,14 @@ func start(s Seen, now time.Time) Step {
 	if r := step.Request.Restore; r != nil {
 		r.Fenced = s.fenced(next, now)
 	}
-	step.Request.Software = s.softwareForNew(step.Operation)
+	step.Request.Software, step.Request.Unaccelerated = s.softwareForNew(step.Operation), ""
 	if newest := s.Newest(); newest != nil {
 		switch {
 		case !s.wanted(*newest) || newest.State == Succeeded || s.otherChange(*newest, next), s.repairsOther(*newest), s.otherRestore(*newest):
 		case costless(*newest, Classify(*newest).Reason):
-			step.Attempt = newest.Attempt
+			step.Attempt, step.Request.Unaccelerated = newest.Attempt, s.unaccelerated()
 		default:
-			step.Attempt = newest.Attempt + 1
+			step.Attempt, step.Request.Unaccelerated = newest.Attempt+1, s.unaccelerated()
 		}
 	}
 	purpose := contract.OperationOf(step.Operation).Purpose
@@ -332,8 +332,16 @@ func start(s Seen, now time.Time) Step {
 	if what := s.PluginChange(); step.Operation == contract.OperationPlugins && what != "" {
 		purpose = what
 	}
-	step.Message = fmt.Sprintf("starting attempt %d to %s", step.Attempt, purpose)
+	step.Message = fmt.Sprintf("starting attempt %d to %s%s", step.Attempt, purpose, withoutAcceleration(step.Request))
 	return step
+}
+
+// withoutAcceleration says that a run has no acceleration because of an earlier attempt, as a part of a message.
+func withoutAcceleration(r contract.Request) string {
+	if r.Unaccelerated == "" {
+		return ""
+	}
+	return ", without acceleration, because run " + r.Unaccelerated + " failed with it"
 }
 
 // surplus returns the finished runs beyond the history limit. It never returns the newest run,

@@ -8,15 +8,19 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// operation returns the operation of a run that starts now, with its request. It is the next change of
-// an installed cluster, if there is one. The plugins are last, because they need the nodes. Otherwise a user has
-// requested the run, which claims missing standby hosts, collects a new kubeconfig, or repairs the plugins.
+// operation returns the operation of a run that starts now, with its request. A kubeconfig that a user requests is
+// first, because it needs no host. Then comes the next change of an installed cluster, if there is one. The plugins are
+// last, because they need the nodes. Otherwise a user has requested the run, which claims missing standby hosts, or
+// repairs the plugins.
 func (s Seen) operation(now time.Time) change.Step {
 	if s.onlyCollects() {
-		return change.Step{Operation: contract.OperationCollect, Request: s.Request}
+		return s.collect()
 	}
 	if !s.Complete() {
 		return change.Step{Operation: contract.OperationInstall, Request: s.Request}
+	}
+	if s.collectsFirst(now) {
+		return change.Step{Operation: contract.OperationCollect, Request: s.Request}
 	}
 	if step, ok := s.nextChange(); ok {
 		return step
@@ -25,7 +29,7 @@ func (s Seen) operation(now time.Time) change.Step {
 		return change.Check(s.State())
 	}
 	switch due := s.PluginChange() != "" && !s.asked(); {
-	case s.Memory != nil && s.have() < s.want() && !due:
+	case s.Memory != nil && s.have() < s.want() && !due && s.NoSpare == "":
 		return change.Claim(s.State())
 	case due, s.usable(now) && s.installsPlugins(contract.OperationPlugins):
 		if s.Memory != nil {
@@ -33,7 +37,28 @@ func (s Seen) operation(now time.Time) change.Step {
 		}
 		return change.Step{Operation: contract.OperationPlugins, Request: s.Request}
 	}
-	return change.Step{Operation: contract.OperationCollect, Request: s.Request}
+	return s.collect()
+}
+
+// collect returns the operation that collects the kubeconfig, from the nodes of the record if there is one.
+func (s Seen) collect() change.Step {
+	if s.Memory == nil || !s.Complete() {
+		return change.Step{Operation: contract.OperationCollect, Request: s.Request}
+	}
+	return change.Collect(s.State())
+}
+
+// collectsFirst reports whether a user requests a run of an installed cluster that has no usable kubeconfig. A
+// failed run that is repeated collects one itself, and so does a restore. A request that confirms a change is for
+// the run that makes this change.
+func (s Seen) collectsFirst(now time.Time) bool {
+	return s.asked() && s.Installed() && !s.usable(now) && s.RestoreAsked() == "" && !s.confirms()
+}
+
+// confirms reports whether something that an earlier build did not apply waits for the request of a user.
+func (s Seen) confirms() bool {
+	s.Retry = ""
+	return len(s.unconfirmed()) > 0 || s.unconfirmedUpgrade() || len(s.unconfirmedPlugins()) > 0
 }
 
 // owesCheck reports, if no other change is left, whether the check of the cluster after the newest run has

@@ -22,6 +22,9 @@ const reportPercent = 10
 // estimate only when the progress changes: an estimate that always changes would cause a write at
 // every reconcile.
 func reportProgress(status *v1alpha1.ProvisioningStatus, s Seen, now time.Time) {
+	if p := s.Progress; p != nil && p.Engine != "" {
+		status.Engine = cut(p.Engine, longestStep)
+	}
 	r := s.shownRun()
 	if r == nil {
 		return

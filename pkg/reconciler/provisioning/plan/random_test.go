@@ -135,7 +135,7 @@ func randomCluster(r *rand.Rand, s *Seen) {
 	}
 	s.Memory, s.Nodes, s.Slots, s.Sets = &contract.Installed{}, nil, nil, nil
 	s.Replace = pick(r, "", v1alpha1.ReplaceAny, v1alpha1.ReplaceNever, v1alpha1.ReplaceStandby)
-	s.RemoveFirst, s.NoSpare = r.IntN(3) == 0, r.IntN(4) == 0
+	s.RemoveFirst, s.NoSpare = r.IntN(3) == 0, pick(r, "", "", "", "no host fits")
 	s.Memory.Request.PodSubnet, s.Memory.Request.KubernetesVersion = "one", "1.34.3"
 	s.Request.KubernetesVersion = pick(r, "1.34.3", "1.34.3", "1.33.0", "1.35.4", "1.35.4")
 	s.Upgrade.PauseAfterControlPlane = r.IntN(4) == 0

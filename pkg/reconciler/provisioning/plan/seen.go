@@ -92,9 +92,9 @@ type Seen struct {
 	// RemoveFirst means that nodes are removed before others are added, because there is no host for
 	// the new nodes. It is observed together with Hosts.
 	RemoveFirst bool
-	// NoSpare means that there is no host for the lost nodes, so that they are not replaced now and an
-	// upgrade goes on without them. It is observed together with Hosts.
-	NoSpare bool
+	// NoSpare explains why no host can replace the lost nodes or be a missing standby; empty: some host can, or
+	// none is needed. Steps that need no host then do not wait for one: see WithoutSpare.
+	NoSpare string
 	// States has the states of hosts that the task kubespray has recorded. Recorded means that this
 	// record exists; otherwise an older build of BPA started the runs.
 	States   contract.HostStates

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/health"
 	"github.com/akraino-icn/bpa/pkg/software"
 )
 
@@ -24,13 +25,16 @@ func missedNodes(r Run) []string {
 	return append([]string{cause.Host}, cause.Others...)
 }
 
-// missing returns the nodes of the cluster that did not come back from a run for Softwares, and that are
-// still not Ready, sorted. All known runs count: a run that drains nothing may have succeeded since.
+// missing returns the nodes of the cluster that did not come back from a run for Softwares, and that no look
+// has seen Ready since, sorted. If nothing can look, it returns none. All known runs count: a run that drains nothing may have succeeded since.
 func (s Seen) missing() (names []string) {
+	if s.Health != nil && s.Health.Unchecked != "" {
+		return nil
+	}
 	for _, r := range s.Software.Runs {
 		for _, name := range missedNodes(r) {
 			for _, n := range s.members() {
-				if _, ready := s.aliveSince(n); n.Name == name && !ready {
+				if n.Name == name && (s.Health == nil || s.Health.Nodes[name].State != health.NodeReady) {
 					names = append(names, name)
 				}
 			}

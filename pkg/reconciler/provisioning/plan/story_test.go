@@ -77,6 +77,7 @@ func play(t *testing.T, text string, brief bool) string {
 			}
 		}
 		out = append(out, rule, w.describe(), "")
+		w.renders(t)
 	}
 	return strings.TrimRight(strings.Join(out, "\n"), "\n") + "\n"
 }
@@ -600,6 +601,10 @@ func (w *scene) needs() Seen {
 	if s.Hosts == nil || s.Hosts.Missing == "" || s.Memory == nil {
 		return s
 	}
+	if step, starts := Upcoming(s, w.now); !starts || step.NeedsNoHosts() {
+		s.Hosts = &Need{}
+		return s
+	}
 	if s.RemoveFirst = false; !removes() {
 		s.RemoveFirst = true
 	}
@@ -607,12 +612,11 @@ func (w *scene) needs() Seen {
 		s.Hosts = &Need{}
 		return s
 	}
-	s.RemoveFirst, s.NoSpare = false, true
-	if step, starts := Upcoming(s, w.now); starts && step.Request.Upgrade != nil {
-		s.Hosts = &Need{}
-		return s
+	s.RemoveFirst = false
+	if without, ok := WithoutSpare(s, s.Hosts.Missing, w.now); ok {
+		without.Hosts = &Need{}
+		return without
 	}
-	s.NoSpare = false
 	return s
 }
 
@@ -769,7 +773,8 @@ func (w *scene) task(t *testing.T, name, state, text string) {
 	case "fails", "refuses": // the task reports the failure itself: reason|host|step|message
 		task.State, task.Reason = Failed, "Failed"
 		parts := strings.SplitN(text, "|", 4)
-		task.Failure = &contract.Failure{Reason: contract.Reason(parts[0]), Host: parts[1], Step: parts[2], Message: parts[3]}
+		reason, accelerated := strings.CutPrefix(parts[0], "accelerated ")
+		task.Failure = &contract.Failure{Reason: contract.Reason(reason), Accelerated: accelerated, Host: parts[1], Step: parts[2], Message: parts[3]}
 	case "dies": // only Tekton reports the failure: reason and message
 		task.State = Failed
 		task.Reason, task.Message, _ = strings.Cut(text, " ")
@@ -957,6 +962,9 @@ func describeStep(s Step) string {
 		}
 		if s.Played != "" {
 			text += ", played " + s.Played
+		}
+		if s.Request.Unaccelerated != "" {
+			text += ", without acceleration"
 		}
 	}
 	if len(s.Runs) > 0 {

@@ -40,6 +40,9 @@ type Run struct {
 	Played    string // digest of an inventory with which the playbook has already succeeded; empty: none
 	// Plugins means that the run installs and removes plugins.
 	Plugins bool
+	// Unaccelerated means that the run has no acceleration of kubespray because an earlier attempt failed with it. It
+	// has twice the time.
+	Unaccelerated bool
 	// SSHKey and SSHSecret are the values of the annotations with these names; empty: no
 	// annotation.
 	SSHKey, SSHSecret string
@@ -68,10 +71,14 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 			m.Annotations[name] = value
 		}
 	}
+	timeout := p.Spec.Timeouts.InstallTimeout()
+	if run.Unaccelerated {
+		timeout *= 2
+	}
 	return &tekton.PipelineRun{
 		ObjectMeta: m,
 		Spec: runs.Run{
-			Name: p.Name, Operation: operation, Release: run.Release, SSHSecret: p.Spec.SSH.Secret(), Timeout: p.Spec.Timeouts.InstallTimeout(), Plugins: run.Plugins,
+			Name: p.Name, Operation: operation, Release: run.Release, SSHSecret: p.Spec.SSH.Secret(), Timeout: timeout, Plugins: run.Plugins,
 		}.Spec(makeParams(run, operation)...),
 	}
 }

@@ -48,6 +48,15 @@ func TestRunNumber(t *testing.T) {
 	}
 }
 
+// A run that has no acceleration because an earlier attempt failed with it is slower.
+func TestRunWithoutAccelerationHasTwiceTheTime(t *testing.T) {
+	p := provisioning(func(p *v1alpha1.Provisioning) { p.Spec.Timeouts.Install = &metav1.Duration{Duration: time.Hour} })
+	limits := MakePipelineRun(p, Run{Number: 2, Attempt: 2, Unaccelerated: true}).Spec.Timeouts
+	if limits.Pipeline.Duration != 2*time.Hour || limits.Tasks.Duration != 2*time.Hour {
+		t.Errorf("timeouts %+v: want 2h for the run and for its tasks", limits)
+	}
+}
+
 func TestMakePipelineRun(t *testing.T) {
 	p := provisioning(func(p *v1alpha1.Provisioning) {
 		p.Spec.Timeouts.Install = &metav1.Duration{Duration: 3 * time.Hour}

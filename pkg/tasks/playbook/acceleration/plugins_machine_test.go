@@ -66,13 +66,6 @@ func short(t *testing.T) string {
 	return folder
 }
 
-func put(t *testing.T, path, content string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestInterpreter plays playbooks on a real machine with and without the acceleration Interpreter.
 func TestInterpreter(t *testing.T) {
 	m := newMachine(t, "e2e-interpreter")

@@ -113,3 +113,41 @@ Task.copy = failing
 func TestPluginsAreOffForSettingsThatTheyCannotRead(t *testing.T) {
 	newPlayer(t).off(`{"templates"`, "acceleration: off: BPA_ACCELERATION is no JSON: Expecting ':' delimiter: line 1 column 13 (char 12)")
 }
+
+// A patch release of Ansible can change a function that a part replaces or repeats.
+func TestPluginsAreOffForChangedFunctions(t *testing.T) {
+	p := newPlayer(t)
+	for _, test := range []struct{ part, settings, module, owner, function, known string }{
+		{"lazyVariables", lazy, "ansible.template.vars", "AnsibleJ2Vars", "__getitem__", "AnsibleJ2Vars.__getitem__"},
+		{"threads", threads, "ansible.executor.process.worker", "WorkerProcess", "_run", "WorkerProcess._run"},
+		{"inProcess", inProcess, "ansible.executor.task_executor", "TaskExecutor", "_calculate_delegate_to", "TaskExecutor"},
+		{"facts", facts, "ansible.vars.fact_cache", "FactCache", "flush", "FactCache"},
+		{"modules", modules, "ansible.executor.module_common", "", "_find_module_utils", "_find_module_utils"},
+	} {
+		object := strings.TrimSuffix("m."+test.owner, ".")
+		program := "import " + test.module + " as m\nbuiltin = " + object + "." + test.function +
+			"\ndef changed(*args, **kwargs):\n    return builtin(*args, **kwargs)\n" + object + "." + test.function + " = changed\n"
+		p.off("{"+test.settings+"}", "acceleration: off: "+test.part+": "+test.module+":"+test.known+" is not the tested one", first(t, program))
+	}
+}
+
+// Each function that a part replaces is one whose text is known.
+func TestPluginsKnowTheFunctionsOfThisAnsible(t *testing.T) {
+	p := newPlayer(t)
+	c := p.command(t.Context(), "", "")
+	c.Path = filepath.Join(filepath.Dir(c.Path), "python3")
+	c.Args = []string{c.Path, "../plugins/bpa_acceleration/known.py"}
+	var stderr strings.Builder
+	c.Stderr = &stderr
+	table, err := c.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &stderr)
+	}
+	file, err := os.ReadFile("plugins/bpa_acceleration/known.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(file), string(table)) {
+		t.Errorf("known.py must have this table for this version of Ansible, if all tests of this package pass:\n%s", table)
+	}
+}

@@ -174,3 +174,10 @@ func lasting(value any) any {
 	}
 	return value
 }
+
+func put(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

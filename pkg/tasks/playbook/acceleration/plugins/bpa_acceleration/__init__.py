@@ -12,8 +12,8 @@ switches its part off:
     modules        true: see modules.py
     interpreter    folder of this run for a socket, see interpreter.py
 
-They use functions of Ansible that are not public, so they are off for versions that they were not
-tested with. A part that cannot start says so on stderr and is off, because the playbook runs without it.
+They use functions of Ansible that are not public, so they are off for series that they were not tested with, and each part
+also if one of the functions that it uses was changed, see known.py. A part that cannot start says so on stderr and is off, because the playbook runs without it.
 """
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ import sys
 
 import ansible.release
 import jinja2
+
+from bpa_acceleration import known
 
 TESTED = {"ansible-core": "2.18.", "jinja2": "3.1."}
 
@@ -43,10 +45,12 @@ def activate(strategy):
     for name, version in (("ansible-core", ansible.release.__version__), ("jinja2", jinja2.__version__)):
         if not version.startswith(TESTED[name]):
             return off(strategy, "for %s %s" % (name, version), "")
-    for setting, part in PARTS:
-        if not settings.get(setting):
-            continue
+    parts = [(setting, part) for setting, part in PARTS if settings.get(setting)]
+    unknown = {part: known.changed(part) for _, part in parts}  # before the first part replaces a function
+    for setting, part in parts:
         try:
+            if unknown[part]:
+                raise ValueError("%s is not the tested one" % unknown[part])
             strategy = importlib.import_module("bpa_acceleration." + part).start(settings[setting], strategy)
         except Exception as error:  # the playbook runs without this part
             off(strategy, "%s: %s" % (setting, error))

@@ -12,7 +12,7 @@ unreachable, as if Ansible's own ssh had lost it. If it is lost while a file is 
 """
 from __future__ import annotations
 
-import hashlib
+import functools
 import os
 import re
 import shlex
@@ -36,10 +36,7 @@ VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 EARLY = re.compile(r"PYTHON|LANG|LC_|LD_|TZ|MALLOC|GLIBC|GCONV|NLSPATH|LOCPATH|RES_|HOSTALIASES")  # variables that Python or libc read once
 SHELL, END = "/bin/sh -c ", " && sleep 0"
 
-# Reads the text of node.py from standard input, and runs it. One line, because sudo keeps it in a variable of the environment.
-BOOTSTRAP = ('import functools,os;exec(compile(functools.reduce(lambda t,_:t+os.read(0,%(size)d-len(t)) if len(t)<%(size)d else t,'
-             'range(%(size)d),b""),"bpa-node","exec"),{"__name__":"bpa_node"})' % {"size": len(broker.source())})
-LOGIN = SHELL + shlex.quote("exec python3 -c " + shlex.quote(BOOTSTRAP))
+LOGIN = SHELL + shlex.quote("exec python3 -c " + shlex.quote(broker.BOOTSTRAP))
 LARGE = 16 << 20  # bytes; larger files are copied as always
 
 
@@ -71,7 +68,7 @@ def _start_command(command):
     pairs = [VARIABLE.fullmatch(variable) for variable in variables]
     if not PYTHON.fullmatch(python) or not all(pairs) or any(EARLY.match(pair[1]) for pair in pairs):
         return None
-    started = "%s -c %s" % (python, shlex.quote(BOOTSTRAP))
+    started = "%s -c %s" % (python, shlex.quote(broker.BOOTSTRAP))
     return SHELL + shlex.quote((prefix + shlex.quote(started) if prefix else started) + END), {pair[1]: pair[2] for pair in pairs}
 
 
@@ -82,6 +79,9 @@ def _needs_more(connection):
             become and (become.prompt or become.get_option("become_user") not in (None, "", "root")))
 
 
+_name_of = functools.lru_cache(64)(modules.name_of)
+
+
 def _module(command, data):
     """Return the request for a module, or None if the command is none."""
     module = MODULE.search(data)
@@ -90,7 +90,7 @@ def _module(command, data):
     if not start:
         return None
     archive = module.group(1)
-    header = {"start": words[:-1] + [start[0]], "variables": start[1], "archive": hashlib.sha256(archive).hexdigest(), "cache": modules.FOLDER}
+    header = {"start": words[:-1] + [start[0]], "variables": start[1], "archive": _name_of(archive), "cache": modules.FOLDER}
     return header, data[:module.start(1) - 1] + node.ARCHIVE + data[module.end(1) + 1:], archive
 
 

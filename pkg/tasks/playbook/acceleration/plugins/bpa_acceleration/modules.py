@@ -5,22 +5,42 @@ Ansible sends a module with all Python files that it imports as one archive. The
 again for each task. Here, the node keeps them in a folder below /run that only root can open, so Python
 compiles each of them once. /run is in memory: a reboot removes the folder.
 
+Modules share their files. One with another content, such as a module of a playbook with the name of one of Ansible's, has a
+folder of its own, up to MOST of them, because they are in memory.
+
 A module that does not run as root, or that finds no such folder, runs as always.
 """
 from __future__ import annotations
 
+import inspect
+import textwrap
+
 import ansible.release
 from ansible.executor import module_common
 
+
+
+def name_of(zipdata):
+    """Return a name for the content of an archive: Ansible writes the time of the run into it, and the files in any order."""
+    import base64
+    import hashlib
+    import io
+    import zipfile
+    entries = zipfile.ZipFile(io.BytesIO(base64.b64decode(zipdata))).infolist()
+    content = repr(sorted((e.filename, e.CRC, e.file_size) for e in entries))
+    return hashlib.sha256(content.encode('utf-8')).hexdigest()
+
+
 FOLDER = "/run/bpa-ansible-" + ansible.release.__version__
+MOST = 16
 
 # KEEP replaces the line that imports base64 in Ansible's wrapper of modules. It runs on the node, with any Python
 # that Ansible supports there. Percent signs are doubled, because Ansible formats the wrapper.
 KEEP = '''
     ZIPDATA = %(zipdata)r
 
+NAME_OF
     def kept():
-        import hashlib
         import stat
         root = 'FOLDER'
         try:
@@ -30,7 +50,7 @@ KEEP = '''
         is_ = os.lstat(root)
         if not stat.S_ISDIR(is_.st_mode) or is_.st_uid != 0 or is_.st_mode & 0o077:
             return None
-        link = os.path.join(root, hashlib.sha256(ZIPDATA.encode('ascii')).hexdigest())
+        link = os.path.join(root, name_of(ZIPDATA))
         try:
             folder = os.path.join(root, os.readlink(link))
             if os.path.isfile(os.path.join(folder, 'ansible/module_utils/basic.py')):
@@ -58,8 +78,10 @@ KEEP = '''
             if os.path.exists(path):
                 with open(path, 'rb') as f:
                     if f.read() != archive.read(name):  # such as a module of a playbook with a name of Ansible's
-                        target = tempfile.mkdtemp(prefix='own-', dir=root)
+                        target = os.path.join(root, 'own-' + os.path.basename(link))
                         break
+        if not target.endswith('all') and len([n for n in os.listdir(root) if n.startswith('own-')]) >= MOST:
+            return None
         for name in names:
             path = os.path.join(target, name)
             if os.path.exists(path):
@@ -108,6 +130,6 @@ def start(_, strategy):
     template = module_common.ACTIVE_ANSIBALLZ_TEMPLATE
     if template.count(IMPORT) != 1 or template.count(DATA) != 1:
         raise ValueError("the wrapper of modules is not the known one")
-    template = template.replace(DATA, "")
-    module_common.ACTIVE_ANSIBALLZ_TEMPLATE = template.replace(IMPORT, KEEP.replace("FOLDER", FOLDER))
+    template, source = template.replace(DATA, ""), textwrap.indent(inspect.getsource(name_of), "    ")
+    module_common.ACTIVE_ANSIBALLZ_TEMPLATE = template.replace(IMPORT, KEEP.replace("FOLDER", FOLDER).replace("MOST", str(MOST)).replace("NAME_OF", source))
     return strategy

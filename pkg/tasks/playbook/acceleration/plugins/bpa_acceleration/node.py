@@ -9,7 +9,6 @@ A request is the program that Ansible would send to Python, and runs in a fork, 
 run in a new process: with the same variables of the environment, limits, folder and rights, because sudo has
 started this process as it would start the other one.
 """
-import atexit
 import builtins
 import gc
 import importlib
@@ -20,7 +19,6 @@ import signal
 import site
 import stat
 import sys
-import threading
 import types
 
 HELLO = b"bpa-node 1\n"  # the first line that is written; shells can print others before it
@@ -101,7 +99,7 @@ def forget():
 
 
 def _run_module(modules, header, text, archive):
-    """Run a module as Python runs the text of its standard input. Return the exit status."""
+    """Run a module as Python runs the text of its standard input."""
     modules.use(header["cache"], header["archive"])
     os.environ.update(header["variables"])
     main = types.ModuleType("__main__")
@@ -114,35 +112,27 @@ def _run_module(modules, header, text, archive):
         sys.modules["random"].seed()
     try:
         exec(compile(text, "<stdin>", "exec"), main.__dict__)
-        return 0
-    except SystemExit as end:
-        if end.code is None or isinstance(end.code, int):
-            return (end.code or 0) & 0xFF
-        sys.stderr.write("%s\n" % (end.code,))
-    except BaseException:
-        kind, error, trace = sys.exc_info()
-        sys.excepthook(kind, error.with_traceback(trace.tb_next), trace.tb_next)  # without this function
-    return 1
+    except SystemExit:
+        raise
+    except BaseException as error:
+        _hide_callers(error.__traceback__.tb_next)
+        raise
+
+
+def _hide_callers(trace):
+    """Let the hook of the module report its error with this traceback, which does not have the functions of this file."""
+    hook = sys.excepthook
+    sys.excepthook = lambda kind, error, _: hook(kind, error.with_traceback(trace), trace)
 
 
 def _child(work, ends):
-    """Do the work in a fork, and end it as Python ends."""
-    status = 1
-    try:
-        for number, end in enumerate(ends, 1):
-            os.dup2(end, number)
-            os.close(end)
-        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-        status = work()
-        threading._shutdown()
-        atexit._run_exitfuncs()
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-        sys.stderr.flush()
-    finally:
-        os._exit(status)
+    """Do the work in a fork, and let Python end the fork as it ends a program: with hooks, threads, atexit, objects and files."""
+    for number, end in enumerate(ends, 1):
+        os.dup2(end, number)
+        os.close(end)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    work()
+    sys.exit()
 
 
 def _read_all(numbers):
@@ -173,6 +163,8 @@ def _fork(work, own):
     _, status = os.waitpid(pid, 0)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
+        if number in (signal.SIGINT, signal.SIGPIPE):  # a shell is silent about these
+            return 128 + number, out, error
         said = signal.strsignal(number) if hasattr(signal, "strsignal") else None
         return 128 + number, out, error + b"%s\n" % (said or "Signal %d" % number).encode()
     return os.WEXITSTATUS(status), out, error
@@ -212,7 +204,8 @@ def _state():
 
 
 def serve():
-    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", 0)
+    # Forks close the descriptors of these objects, and get their numbers for files of modules.
+    requests, answers = os.fdopen(os.dup(0), "rb", closefd=False), os.fdopen(os.dup(1), "wb", 0, closefd=False)
     null = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
         os.dup2(null, number)

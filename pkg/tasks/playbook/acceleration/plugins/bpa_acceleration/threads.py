@@ -91,7 +91,7 @@ class Queue:
         if self.kept is None:
             return
         kept, self.kept = self.kept, None
-        trial.end()
+        trial.end(thread=True)
         self.work.register()
         for args, kwargs in kept:
             self._send("send_callback", args, kwargs)
