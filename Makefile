@@ -81,7 +81,8 @@ plugin: ## Build the kubectl plugin (kubectl bpa)
 
 # stories-TARGET are the Test functions of test/e2e that TARGET runs: each function is in exactly one of these
 # lines, which a test in test/architecture checks. make test runs those of e2e.
-stories-e2e           := TestInstall TestChange TestFailures TestDeleteInTheMiddle TestStandIn
+stories-e2e           := TestKubespray TestFailures TestDeleteInTheMiddle
+stories-e2e-life      := TestInstall TestChange TestStandIn
 stories-e2e-hosts     := TestStandby TestDeadHost TestKilled
 stories-e2e-upgrade   := TestUpgradeCluster
 stories-e2e-patch     := TestPatch
@@ -91,7 +92,7 @@ stories-e2e-software  := TestSoftware TestSoftwareReboot
 stories-e2e-restore   := TestRestore TestRestoreOfThree
 stories-e2e-same      := TestSameResult TestSameFailure
 # Targets that make test leaves out, because they take too long.
-left-out := e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-same integration-long
+left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-same integration-long
 
 empty :=
 # stories runs the stories of the target on real clusters, with a time limit ($(1)).
@@ -139,7 +140,7 @@ survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a 
 
 ##@ Test on real clusters: kubespray on lab machines
 
-e2e: up plugin ## Test an installation and its deletion, one cluster's life, failures, a deletion in the middle (about 30 min)
+e2e: up plugin ## Test an installation with plugins, each failure that it can meet, a deletion in the middle
 	go test ./pkg/tasks/software ./pkg/tasks/playbook/acceleration -tags integration -run "Real|ModuleActions|Plugins" -count=1 -timeout 20m
 	go test ./pkg/tasks/kubespray -tags integration -run RealPrefetch -count=1 -timeout 5m
 	go test ./pkg/tasks/seedregistry ./pkg/tasks/backup ./pkg/tasks/playbook/acceleration -tags e2e -count=1 -v -timeout 20m
@@ -151,6 +152,8 @@ else
 	go test ./test/e2e -tags e2e -run '^TestStandIn$$' -count=1 -v -timeout 20m
 	@echo 'LEFT OUT: all stories but TestStandIn, because this machine has no kubespray. To run them: make kubespray && make e2e'
 endif
+e2e-life: up plugin ## Test one cluster that grows, loses machines and shrinks; an update of BPA and a reset; the stand-in playbooks
+	$(call long,60m)
 e2e-hosts: up plugin ## Test a standby, deletions with a host that is off, and killed playbooks
 	$(call long,60m)
 e2e-upgrade: up plugin ## Test the upgrade of a cluster over one minor version (the first build of the old version takes 20 min)

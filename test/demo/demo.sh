@@ -14,10 +14,11 @@ run() { printf '$ %s\n' "$*"; "$@"; }
 
 release=
 if [ -n "${KUBESPRAY:-}" ]; then
-  release=v2.31.0
   echo "This demo runs the real kubespray v2.31.0 (about four minutes; \`make demo KUBESPRAY=\` runs the lab's stand-in playbooks)."
 else
-  echo "This demo runs the lab's stand-in playbooks: this machine has no kubespray (make kubespray brings it)."
+  # the plain Tasks are kubespray's if the machine was deployed with it
+  ! kubectl get task kubespray-stand-in --namespace bpa-system >/dev/null 2>&1 || release=stand-in
+  echo "This demo runs the lab's stand-in playbooks, which only install (make kubespray && make up brings kubespray)."
 fi
 
 step "Create lab machines: three that fit, one that is too small, one in error"

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -89,25 +87,6 @@ func onlyRun(t *testing.T, s *site.Site) tekton.PipelineRun {
 		t.Fatalf("%d runs, want one", len(runs))
 	}
 	return runs[0]
-}
-
-// killController kills the controller's pods without a grace period, and waits until a new one is
-// ready.
-func killController(t *testing.T, s *site.Site) {
-	t.Helper()
-	pods := &corev1.PodList{}
-	match := client.MatchingLabels{"app.kubernetes.io/name": "bpa-controller"}
-	if err := s.List(context.Background(), pods, client.InNamespace("bpa-system"), match); err != nil || len(pods.Items) == 0 {
-		t.Fatalf("no controller to kill: %v", err)
-	}
-	for i := range pods.Items {
-		if err := s.Delete(context.Background(), &pods.Items[i], client.GracePeriodSeconds(0)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if out, err := s.TryKubectl("", "--namespace", "bpa-system", "rollout", "status", "deployment/bpa-controller", "--timeout=90s"); err != nil {
-		t.Fatalf("no new controller is ready: %v\n%s", err, out)
-	}
 }
 
 // kubeconfigOf writes the new cluster's kubeconfig to a file and returns its path.

@@ -43,6 +43,6 @@ func (e engine) check(in Input) error {
 	if e.Name != standIn || slices.Contains([]string{contract.OperationInstall, contract.OperationReset}, in.Request.Operation) || in.Playbook == contract.PlaybookReset {
 		return nil
 	}
-	return fmt.Errorf("Task %s has the stand-in playbooks, which only install and reset clusters, so nothing was changed (operation %s): take the edit back, or delete the cluster, run make kubespray and make up, and install it with kubespray",
+	return fmt.Errorf("the Task %s has the stand-in playbooks, which only install and reset clusters, so nothing was changed (operation %s): take the edit back, or delete the cluster, run make kubespray and make up, and install it with kubespray",
 		contract.TaskKubespray, in.Request.Operation)
 }

@@ -20,7 +20,7 @@ func (s Seen) operation(now time.Time) change.Step {
 		return change.Step{Operation: contract.OperationInstall, Request: s.Request}
 	}
 	if s.collectsFirst(now) {
-		return change.Step{Operation: contract.OperationCollect, Request: s.Request}
+		return s.collect()
 	}
 	if step, ok := s.nextChange(); ok {
 		return step
