@@ -97,6 +97,9 @@ func (o options) ports(in installsoftware.Input) (installsoftware.Ports, error) 
 		Spares: func(ctx context.Context, in installsoftware.Input, planes []contract.Node, n contract.Node) error {
 			return installsoftware.Spares(ctx, in, node.DialSSH, known, planes, n)
 		},
+		StartPods: func(ctx context.Context, in installsoftware.Input, nodes []string, log io.Writer) (map[string]string, error) {
+			return installsoftware.StartPods(ctx, in, node.DialSSH, known, nodes, log)
+		},
 		Playbook:   process.Play,
 		KnownHosts: known,
 		Progress:   kube.NewStore(maps, contract.ProgressName(o.provisioning)),

@@ -188,7 +188,10 @@ func (r *run) changeDrained(ctx context.Context, nodes []contract.Node) error {
 			}
 		}
 	}
-	return r.gate(ctx, reboot)
+	if err := r.gate(ctx, reboot); err != nil {
+		return err
+	}
+	return r.startPods(ctx, reboot)
 }
 
 // gate waits until all nodes are Ready that were Ready before the first drain. The kubelets of the nodes

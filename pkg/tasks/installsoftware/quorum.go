@@ -18,18 +18,27 @@ import (
 // Spares asks etcd, through the first of these control planes that has a member, and returns an error if it
 // has no majority without the control plane n.
 func Spares(ctx context.Context, in Input, dial node.Dial, knownHosts playbook.Store, planes []contract.Node, n contract.Node) error {
-	known, err := knownHosts.Get(ctx, contract.KeyKnownHosts)
-	if err != nil {
-		return task.Because(kube.Reason(err), err)
-	}
-	access, err := node.NewAccess(dial, in.Request, in.PrivateKey, known, in.ConnectLimit)
+	access, err := accessTo(ctx, in, dial, knownHosts)
 	if err != nil {
 		return err
 	}
-	kubectl := func(via contract.Node) string {
+	return etcd.Reach{Access: access, Kubectl: kubectl(in), Limit: in.CallLimit}.Spares(ctx, planes, n)
+}
+
+// accessTo returns the access to the nodes over SSH.
+func accessTo(ctx context.Context, in Input, dial node.Dial, knownHosts playbook.Store) (node.Access, error) {
+	known, err := knownHosts.Get(ctx, contract.KeyKnownHosts)
+	if err != nil {
+		return node.Access{}, task.Because(kube.Reason(err), err)
+	}
+	return node.NewAccess(dial, in.Request, in.PrivateKey, known, in.ConnectLimit)
+}
+
+// kubectl returns a function with the beginning of a command that runs kubectl on a control plane.
+func kubectl(in Input) func(contract.Node) string {
+	return func(via contract.Node) string {
 		return node.Kubectl(via, slices.Concat(in.Nodes, in.Request.Members), in.GroupVars)
 	}
-	return etcd.Reach{Access: access, Kubectl: kubectl, Limit: in.CallLimit}.Spares(ctx, planes, n)
 }
 
 // isPlane reports whether the node is a control plane of the cluster.

@@ -2,14 +2,18 @@ package kubespray
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/podstart"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -171,5 +175,47 @@ func TestConfiguredNodesStartPods(t *testing.T) {
 	_, err := c.run()
 	if f := task.FailureOf(err); f.Reason != contract.ReasonClusterUnhealthy || f.Host != "master-1" || !strings.Contains(f.Message, "starts no pod: "+noPlugin) {
 		t.Errorf("failure %+v, pods on %v", f, c.starts)
+	}
+}
+
+// The check itself, with kubectl on the control plane. The nodes do not name the image of the sandboxes, so crictl
+// does.
+func TestStartPodsWithKubectl(t *testing.T) {
+	w := newFixture(t, 1)
+	var mu sync.Mutex
+	var did []string
+	w.cluster = func(int) string { return list(nodeJSON("master-1", "True", ""), nodeJSON("worker-1", "True", "")) }
+	w.commands = func(command string, stdout, _ io.Writer) (int, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		pod := func(node string) string {
+			return fmt.Sprintf(`{"metadata":{"name":"bpa-pod-start-%s"},"spec":{"nodeName":%[1]q},"status":{"conditions":[{"type":"Ready","status":%q}]}}`, node, map[bool]string{true: "True", false: "False"}[node == "master-1"])
+		}
+		switch {
+		case strings.Contains(command, "crictl images"):
+			fmt.Fprint(stdout, `{"images":[{"repoTags":["registry.k8s.io/pause:3.10"]}]}`)
+		case strings.Contains(command, " get pods --namespace kube-system --selector "):
+			fmt.Fprintf(stdout, `{"items":[%s,%s]}`, pod("master-1"), pod("worker-1"))
+		case strings.Contains(command, " get events "):
+			fmt.Fprint(stdout, `{"items":[{"reason":"FailedCreatePodSandBox","message":"no plugin"}]}`)
+		case strings.Contains(command, " create --filename -"), strings.Contains(command, " delete pods "):
+			did = append(did, strings.Fields(strings.SplitN(command, "admin.conf ", 2)[1])[0])
+		default:
+			return 0, false
+		}
+		return 0, true
+	}
+	ports := w.ports()
+	ports.StartPods = podstart.Check
+	w.in.HealthLimit = time.Second
+	_, err := Run(t.Context(), w.in, ports)
+	if err == nil {
+		t.Fatal("the run succeeded")
+	}
+	if f := task.FailureOf(err); f.Host != "worker-1" || !strings.Contains(f.Message, "starts no pod: FailedCreatePodSandBox: no plugin") {
+		t.Errorf("failure %+v", f)
+	}
+	if want := []string{"delete", "create", "delete"}; !slices.Equal(did, want) {
+		t.Errorf("commands %v, want %v", did, want)
 	}
 }
