@@ -94,6 +94,12 @@ func (o options) ports(in installsoftware.Input) (installsoftware.Ports, error) 
 		Enter: func(ctx context.Context, in installsoftware.Input, log io.Writer) (installsoftware.Cluster, func(), error) {
 			return installsoftware.Enter(ctx, in, newcluster.Ports{Dial: node.DialSSH, KnownHosts: known, Log: log})
 		},
+		Spares: func(ctx context.Context, in installsoftware.Input, planes []contract.Node, n contract.Node) error {
+			return installsoftware.Spares(ctx, in, node.DialSSH, known, planes, n)
+		},
+		StartPods: func(ctx context.Context, in installsoftware.Input, nodes []string, log io.Writer) (map[string]string, error) {
+			return installsoftware.StartPods(ctx, in, node.DialSSH, known, nodes, log)
+		},
 		Playbook:   process.Play,
 		KnownHosts: known,
 		Progress:   kube.NewStore(maps, contract.ProgressName(o.provisioning)),

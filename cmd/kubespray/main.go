@@ -17,6 +17,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/podstart"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -52,6 +53,7 @@ func main() {
 		out, err := kubespray.Run(ctx, in, kubespray.Ports{
 			Dial:       node.DialSSH,
 			Playbook:   process.Play,
+			StartPods:  podstart.Check,
 			KnownHosts: kube.NewStore(maps, contract.KnownHostsName(*provisioning)),
 			Progress:   kube.NewStore(maps, contract.ProgressName(*provisioning)),
 			Installed:  kube.NewStore(maps, contract.InstalledName(*provisioning)),

@@ -54,8 +54,8 @@ const (
 	// ReasonTaskTimedOut: an Ansible task waited longer than its time limit, or a patched machine has
 	// not booted again. Transient.
 	ReasonTaskTimedOut Reason = "TaskTimedOut"
-	// ReasonClusterUnhealthy: the playbook succeeded, but nodes or system pods are not Ready, they were
-	// not Ready before an upgrade, or workloads are not available any more after it. Transient.
+	// ReasonClusterUnhealthy: the playbook succeeded, but nodes or system pods are not Ready, a node starts no
+	// pod, they were not Ready before an upgrade, or workloads are not available any more after it. Transient.
 	ReasonClusterUnhealthy Reason = "ClusterUnhealthy"
 	// ReasonAPIUnavailable: the API server of the bootstrap machine or of the new cluster does not
 	// answer. Transient.

@@ -76,7 +76,7 @@ func Spare(members []Member, healthy, addresses []string) error {
 	voters, alive, others := 0, 0, 0
 	for _, m := range members {
 		if m.IsLearner {
-			return fmt.Errorf("member %s of etcd is a learner", task.Printable(m.Name))
+			return fmt.Errorf("member %s of etcd is a learner", task.Printable(m.Name, 200))
 		}
 		voters++
 		if m.HealthyIn(healthy) {

@@ -173,6 +173,9 @@ func (r *run) changeDrained(ctx context.Context, nodes []contract.Node) error {
 	}
 	booting := slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return !slices.Contains(reboot, n.Name) })
 	if len(booting) > 0 {
+		if err := r.rebootable(ctx, booting); err != nil {
+			return err
+		}
 		fmt.Fprintf(r.ports.Log, "\nReboot %s\n", names(booting))
 		failed, err := r.work.Reboot(ctx, booting)
 		if err != nil {
@@ -185,7 +188,10 @@ func (r *run) changeDrained(ctx context.Context, nodes []contract.Node) error {
 			}
 		}
 	}
-	return r.gate(ctx, reboot)
+	if err := r.gate(ctx, reboot); err != nil {
+		return err
+	}
+	return r.startPods(ctx, reboot)
 }
 
 // gate waits until all nodes are Ready that were Ready before the first drain. The kubelets of the nodes

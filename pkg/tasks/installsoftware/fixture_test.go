@@ -61,9 +61,12 @@ type fixture struct {
 	onPlay   func(name string, nodes []string)
 	onStates func(calls int) // before the cluster says its states
 	calls    int
-	reboots  bool   // nodes that are rebooted come back
-	noPause  bool   // Ports.Pause is nil
-	hangs    string // the node that never ends a change of its packages
+	reboots  bool              // nodes that are rebooted come back
+	noPause  bool              // Ports.Pause is nil
+	podless  map[string]string // why nodes start no pod
+	started  []string          // the nodes on which a pod was started
+	sick     func() error      // what etcd says before a control plane is missed; nil: it can be
+	hangs    string            // the node that never ends a change of its packages
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -103,6 +106,23 @@ func (w *fixture) run(ctx context.Context) (Output, error) {
 		Enter: func(context.Context, Input, io.Writer) (Cluster, func(), error) {
 			w.entered++
 			return w, func() { w.left++ }, nil
+		},
+		Spares: func(_ context.Context, _ Input, planes []contract.Node, n contract.Node) error {
+			if w.sick == nil {
+				return nil
+			}
+			w.did = append(w.did, "ask etcd about "+n.Name+" on "+names(planes))
+			return w.sick()
+		},
+		StartPods: func(_ context.Context, _ Input, nodes []string, _ io.Writer) (map[string]string, error) {
+			w.started = append(w.started, nodes...)
+			failed := map[string]string{}
+			for _, name := range nodes {
+				if why, bad := w.podless[name]; bad {
+					failed[name] = why
+				}
+			}
+			return failed, nil
 		},
 		Playbook: w.play, KnownHosts: &w.other, Progress: &w.other, Record: &w.record, Log: &w.log,
 		Now:   func() time.Time { return time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC) },

@@ -56,6 +56,11 @@ type Ports struct {
 	// Enter opens the cluster. leave ends the access. It is called only if a node is to be drained, or was
 	// cordoned by an earlier run.
 	Enter func(ctx context.Context, in Input, log io.Writer) (cluster Cluster, leave func(), err error)
+	// Spares returns an error if etcd has no majority without the control plane n. planes are those that can be
+	// asked, in their order.
+	Spares func(ctx context.Context, in Input, planes []contract.Node, n contract.Node) error
+	// StartPods starts a pod on each of these nodes and deletes it. It returns by name why a node starts none.
+	StartPods func(ctx context.Context, in Input, nodes []string, log io.Writer) (map[string]string, error)
 	// Playbook runs ansible-playbook.
 	Playbook playbook.Exec
 	// KnownHosts, Progress and Record are ConfigMaps that the reconciler has created.

@@ -3,10 +3,13 @@ package installsoftware
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // A run that is killed after it has changed packages, and before their reboot, owes this reboot. The next run
@@ -35,6 +38,23 @@ func TestRebootIsOwed(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.expect([]string{"look.yml " + all}, rows)
+}
+
+// A node that has booted again and is Ready must start a pod. Otherwise no other node is drained.
+func TestANodeThatStartsNoPodAfterTheReboot(t *testing.T) {
+	w := newFixture(t).wants("driver:Reboot")
+	w.in.Request.Software.Nodes = []string{"worker-1", "worker-2"}
+	w.podless = map[string]string{"worker-1": "FailedCreatePodSandBox: no plugin"}
+	_, err := w.run(t.Context())
+	if err == nil {
+		t.Fatalf("steps %v", w.did)
+	}
+	if f := task.FailureOf(err); f.Reason != contract.ReasonClusterUnhealthy || f.Host != "worker-1" || !strings.Contains(f.Message, "starts no pod: FailedCreatePodSandBox: no plugin") {
+		t.Errorf("failure %+v", f)
+	}
+	if slices.Contains(w.did, "drain worker-2") || !slices.Equal(w.started, []string{"worker-1"}) {
+		t.Errorf("steps %v, pods on %v", w.did, w.started)
+	}
 }
 
 // A node that the cluster does not have is left out, and the others are changed.

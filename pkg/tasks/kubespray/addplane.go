@@ -52,9 +52,12 @@ func addControlPlane(ctx context.Context, in Input, key ssh.Key, ports Ports, pr
 	if err := a.plan(ctx); err != nil {
 		return "", err
 	}
+	var err error
+	if a.in, err = a.in.withSick(ctx, key, a.c.pins, ports); err != nil {
+		return "", err
+	}
 	recap := "the control plane has joined in an earlier attempt"
 	if len(a.in.fresh) > 0 {
-		var err error
 		if recap, a.c.pins, err = change(ctx, a.in, key, ports, progress, a.before, a.part(joinFrom, serversFrom)); err != nil {
 			return "", err
 		}

@@ -223,7 +223,7 @@ func (c *configurer) gateAfter(ctx context.Context) error {
 	}
 	bad, healthy := c.w.awaitHealthy(limited, c.ports.Log, nil)
 	if healthy {
-		return nil
+		return c.incomplete(ctx, c.w.startPods(ctx, c.limitedTo(), c.ports))
 	}
 	if err := stopped(ctx, "the check of the cluster"); err != nil {
 		return err

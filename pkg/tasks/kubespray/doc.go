@@ -4,7 +4,7 @@
 // An installation first checks that every node answers by SSH and is free of other clusters. It
 // resets machines on which an earlier attempt of this Provisioning has left a part of a node. Then
 // it runs a kubespray playbook on the nodes, and writes progress and a readable log. At the end it
-// checks that nodes and system pods are Ready. A reset removes the cluster from all machines that
+// checks that nodes and system pods are Ready, and that each node which it has installed or changed starts a pod. A reset removes the cluster from all machines that
 // answer, and proves for each that it is empty. A removal drains nodes, removes them from the
 // cluster, and resets their machines in the same way. An upgrade begins and ends with a healthy
 // cluster, and drains its nodes. Variables that need no drain are applied by some tasks of the playbook,

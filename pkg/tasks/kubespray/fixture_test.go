@@ -17,6 +17,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/podstart"
 )
 
 // fixture simulates the surroundings of the task: its nodes are SSH servers, its playbook prints
@@ -58,6 +59,9 @@ type fixture struct {
 	// answers the commands about etcd.
 	cluster func(i int) string
 	etcd    func(command string, stdout io.Writer) int
+	// starts are the nodes on which each check has started a pod. podless are the nodes that start none.
+	starts  [][]string
+	podless map[string]string
 	// done is the number of commands on each server before the part of the test that counts.
 	done map[int]int
 }
@@ -205,6 +209,16 @@ func (w *fixture) ports() Ports {
 		Playbook: func(_ context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
 			w.ran = append(w.ran, c)
 			return w.play(c, stdout, stderr), nil
+		},
+		StartPods: func(_ context.Context, _ podstart.Cluster, nodes []string, _, _ time.Duration, _ io.Writer) (map[string]string, error) {
+			w.starts = append(w.starts, nodes)
+			failed := map[string]string{}
+			for _, name := range nodes {
+				if why, bad := w.podless[name]; bad {
+					failed[name] = why
+				}
+			}
+			return failed, nil
 		},
 		KnownHosts: &w.knownHosts, Progress: &w.progress, Installed: &w.installed, Log: &w.log, Machines: fakeMachines{},
 	}

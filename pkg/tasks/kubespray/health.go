@@ -21,36 +21,26 @@ import (
 // and their pods.
 const maxObjects = 64 << 20
 
-// awaitHealthy waits until all nodes are registered and Ready, and all system pods are Ready. The
-// success of a playbook does not mean this: for example, the DNS server may crash again and again.
-func awaitHealthy(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports) error {
-	w, err := newWatch(ctx, in, node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit})
-	if err != nil {
-		return err
-	}
-	defer w.close()
-	ctx, cancel := context.WithTimeout(ctx, in.HealthLimit)
-	defer cancel()
-	if bad, healthy := w.awaitHealthy(ctx, ports.Log, nil); !healthy {
-		return unhealthy(ctx, in, bad)
-	}
-	return nil
-}
-
-// awaitHealthy waits until the context ends for healthy nodes of w.in and system pods. If they are
-// not healthy then, it returns the problems that it has seen last. It does not count problems for
+// awaitHealthy waits until all nodes of w.in are registered and Ready, and all system pods are Ready. The
+// success of a playbook does not mean this: for example, the DNS server may crash again and again. If they are
+// not healthy when the context ends, it returns the problems that it has seen last. It does not count problems for
 // which ignore returns true; nil: it counts all.
 func (w *watch) awaitHealthy(ctx context.Context, log io.Writer, ignore func(trouble) bool) (bad []trouble, healthy bool) {
 	fmt.Fprintf(log, "\nWaiting until nodes and system pods are Ready\n")
 	for last := ""; ; {
-		now := w.probe(ctx)
+		now, ignored := w.probe(ctx), []trouble(nil)
 		if ignore != nil {
+			ignored = slices.DeleteFunc(slices.Clone(now), func(t trouble) bool { return !ignore(t) })
 			now = slices.DeleteFunc(now, ignore)
 		}
 		if ctx.Err() != nil {
 			return bad, false
 		}
-		if bad = now; len(bad) == 0 {
+		switch bad = now; {
+		case len(bad) == 0 && len(ignored) > 0:
+			fmt.Fprintf(log, "  Everything else is Ready. This is not waited for: %s\n", summary(ignored))
+			return nil, true
+		case len(bad) == 0:
 			fmt.Fprintf(log, "  %s and all system pods are Ready\n", some(len(w.in.Nodes), "node"))
 			return nil, true
 		}
@@ -101,12 +91,19 @@ func (w *watch) connect(ctx context.Context) (err error) {
 // ask runs kubectl and returns its output. It closes the connection if the command did not end
 // normally, so that the next call opens a new one.
 func (w *watch) ask(ctx context.Context, arguments string, limit int) ([]byte, error) {
+	return w.on(ctx, func(ctx context.Context) ([]byte, error) {
+		return w.conn.Output(ctx, node.AsRoot(w.in.Request, w.in.kubectlOn(w.at)+arguments), limit)
+	})
+}
+
+// on connects and runs one command, as ask does.
+func (w *watch) on(ctx context.Context, run func(context.Context) ([]byte, error)) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.in.ProbeLimit)
 	defer cancel()
 	if err := w.connect(ctx); err != nil {
 		return nil, err
 	}
-	raw, err := w.conn.Output(ctx, node.AsRoot(w.in.Request, w.in.kubectlOn(w.at)+arguments), limit)
+	raw, err := run(ctx)
 	var exit *ssh.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		w.close()

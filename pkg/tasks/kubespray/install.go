@@ -32,6 +32,9 @@ func install(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *
 	if err != nil {
 		return "", err
 	}
+	if in, err = in.withSick(ctx, key, known.pins, ports); err != nil {
+		return "", err
+	}
 	if in.Playbook == contract.PlaybookScale && len(in.limit) == 0 {
 		fmt.Fprintf(ports.Log, "Every node is installed already, so %s does not run\n", in.Playbook)
 		return "no node is new", finish(ctx, in, key, known.pins, ports, progress)
@@ -93,36 +96,6 @@ func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 		return "", nil, err
 	}
 	return recap, c.pins, storeJoined(ctx, ports.Installed, uids(in.Nodes))
-}
-
-// finish removes lost nodes, waits for a healthy cluster and records what it consists of.
-func finish(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports, progress *progressWriter) error {
-	progress.set(99, "Wait for nodes and system pods")
-	members, err := readInstalled(ctx, ports.Installed)
-	if err != nil {
-		return err
-	}
-	// again after a playbook: a lost node that was still Ready before it may be NotReady now. If a new
-	// node has its name, it has joined
-	lost := in
-	lost.Request.Lost = without(in.Request.Gone(), namesOf(in.Nodes))
-	forget(ctx, lost, key, pins, ports, true)
-	if err := endDrains(ctx, in, key, pins, ports, members); err != nil {
-		return err
-	}
-	awaited := slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return slices.Contains(in.silent, n.Name) })
-	if err := awaitHealthy(ctx, in.only(awaited), key, pins, ports); err != nil {
-		return err
-	}
-	members.content = in.content
-	if err := storeComplete(ctx, ports.Installed, true); err != nil {
-		return err
-	}
-	if err := members.complete(ctx, in.Request, in.Nodes); err != nil {
-		return err
-	}
-	progress.set(100, "The cluster is healthy")
-	return nil
 }
 
 // digest returns the digest of the inventory, as the task render-inventory does.

@@ -16,6 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
+	"github.com/akraino-icn/bpa/pkg/tasks/podstart"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -63,7 +64,9 @@ type Input struct {
 	// silent are the names of workers that are not waited for at the end, because they did not answer in a
 	// restore. content is what the record says of the variables of the control planes after it (Node.Settings);
 	// empty: they have those of the request.
-	silent  []string
+	silent []string
+	// sick are the names of nodes that were not Ready before the run and that it does not concern.
+	sick    []string
 	content string
 }
 
@@ -77,6 +80,8 @@ type Ports struct {
 	Dial node.Dial
 	// Playbook runs ansible-playbook and returns its exit status.
 	Playbook func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (status int, err error)
+	// StartPods is podstart.Check.
+	StartPods func(ctx context.Context, c podstart.Cluster, nodes []string, poll, limit time.Duration, log io.Writer) (map[string]string, error)
 	// Machines finds and removes clusters on machines.
 	Machines Machines
 	// Copy opens a file of the depot of the request: the copy of a backup.

@@ -112,4 +112,4 @@ func few(items []string) string {
 }
 
 // printable returns text from a machine without control characters, and not longer than 200 bytes.
-func printable(text string) string { return task.Printable(text) }
+func printable(text string) string { return task.Printable(text, 200) }

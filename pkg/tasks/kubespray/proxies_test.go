@@ -1,15 +1,11 @@
 package kubespray
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 func TestProxyTag(t *testing.T) {
@@ -59,10 +55,9 @@ func TestProxiesOfWorkersThatAreDown(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		kept bool
-		says string
 	}{
-		"it is lost and stays": {true, ""},
-		"it has just died":     {false, "node worker-2 is not Ready"},
+		"it is lost and stays": {true},
+		"it has just died":     {false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +67,7 @@ func TestProxiesOfWorkersThatAreDown(t *testing.T) {
 				p.in.Request.Lost, p.in.Request.Kept = []string{"worker-2"}, []string{"worker-2"}
 			}
 			_, err := p.run()
-			if (err != nil) == tc.kept || !strings.Contains(fmt.Sprint(err), tc.says) {
+			if err != nil {
 				t.Errorf("%v\n%s", err, &p.log)
 			}
 			if !slices.Contains(p.did, "proxies worker-1") || slices.ContainsFunc(p.did, func(what string) bool { return strings.Contains(what, "worker-2") }) {
@@ -95,9 +90,8 @@ func TestAdditionWhileAWorkerIsDown(t *testing.T) {
 	p := newPlanes(t, true, 1, 3, 1)
 	p.grow("master-2")
 	p.nodes["worker-2"], p.in.HealthLimit = false, 2*time.Second
-	_, err := p.run()
-	if f := task.FailureOf(err); f.Reason != contract.ReasonClusterUnhealthy || f.Host != "worker-2" {
-		t.Errorf("failure %+v\n%s", f, &p.log)
+	if _, err := p.run(); err != nil {
+		t.Errorf("%v\n%s", err, &p.log)
 	}
 	if !slices.Contains(p.did, "proxies worker-1") || !strings.Contains(p.log.String(), "Worker worker-2 is not Ready, so its proxy is not updated") {
 		t.Errorf("changes %v\n%s", p.did, &p.log)

@@ -78,6 +78,9 @@ func remove(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 	}
 	staying := r.in.only(r.stay())
 	staying.Request.Members, staying.Request.EtcdNext = members.now.Nodes, members.now.EtcdNext
+	if staying.beside(members) {
+		staying.sick = staying.sickIn(r.ready, members)
+	}
 	if in.Request.Operation == contract.OperationRemoveControlPlane {
 		if err := awaitMembers(ctx, staying, r.w.access, ports); err != nil {
 			return "", err

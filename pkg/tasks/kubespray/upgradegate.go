@@ -136,6 +136,7 @@ func (u *upgrader) settle(ctx context.Context, nodes []contract.Node) error {
 	var since map[string]string // the heartbeats at the first look: a node is Ready for some time after its kubelet has stopped
 	for {
 		done, now := u.look(limited, pending, &since)
+		done = u.starting(limited, done, now)
 		if inTime(limited) {
 			why = now
 		}
@@ -196,6 +197,21 @@ func (u *upgrader) look(ctx context.Context, pending []contract.Node, since *map
 		}
 	}
 	return done, why
+}
+
+// starting returns those of the nodes that start pods. why gets the reasons of the others.
+func (u *upgrader) starting(ctx context.Context, done []string, why map[string]string) []string {
+	failed, err := u.w.podless(ctx, done, u.ports)
+	if err != nil {
+		for _, name := range done {
+			why[name] = "it is not known whether it starts pods: " + err.Error()
+		}
+		return nil
+	}
+	for name, text := range failed {
+		why[name] = "it is Ready, but starts no pod: " + text
+	}
+	return slices.DeleteFunc(done, func(name string) bool { return failed[name] != "" })
 }
 
 // serverTrouble returns what is wrong with the API server of a control plane node; empty: nothing.

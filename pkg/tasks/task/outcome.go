@@ -146,12 +146,12 @@ func run(ctx context.Context, dir string, task func(context.Context) (map[string
 	return 1
 }
 
-// Printable returns text from a machine without control characters, and not longer than 200 bytes.
-func Printable(text string) string {
+// Printable returns text from a machine without control characters, and not longer than most bytes.
+func Printable(text string, most int) string {
 	return Cut(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '?'
 		}
 		return r
-	}, text), 200)
+	}, text), most)
 }

@@ -81,11 +81,11 @@ func (s Seen) resumesUpgrade() bool {
 	return s.owesCheck()
 }
 
-// unchecked reports whether the failed run has removed or upgraded its nodes, but has not found the
+// unchecked reports whether the failed run has added, removed or upgraded its nodes, but has not found the
 // cluster healthy after that. Then no other change is left.
 func (s Seen) unchecked(failed Run) bool {
 	operation, t := contract.OperationOf(failed.Operation), failed.task(contract.TaskKubespray)
-	return s.Memory != nil && operation.ChangesCluster() && !operation.Has(contract.TaskSelectHosts) && t != nil && t.State == Failed
+	return s.Memory != nil && operation.ChangesCluster() && t != nil && t.State == Failed
 }
 
 // otherChange reports whether the new run does something else than the newest run, which failed, so

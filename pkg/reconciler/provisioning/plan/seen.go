@@ -332,12 +332,23 @@ func (s Seen) settled() bool {
 	if newest.Operation == contract.OperationRestore { // the request was taken back before anything was changed
 		return s.RestoreAsked() == "" && s.Memory.Restored != newest.Restore
 	}
-	return !s.wanted(*newest) || len(newest.Replaces) > 0 && !slices.ContainsFunc(newest.Replaces, s.isLost) && !s.onlyCollects()
+	return !s.wanted(*newest) || len(newest.Replaces) > 0 && s.back(newest.Replaces) && !s.onlyCollects()
 }
 
 // isLost reports whether a loss with this key exists.
 func (s Seen) isLost(key string) bool {
 	return slices.ContainsFunc(s.losses(), func(l Loss) bool { return l.Key() == key })
+}
+
+// back reports whether all nodes with these keys have their former hosts again. A run that has replaced such a node
+// in the record, and failed after that, has repaired the loss in another way.
+func (s Seen) back(keys []string) bool {
+	return !slices.ContainsFunc(keys, func(key string) bool {
+		return s.isLost(key) || slices.ContainsFunc(s.Started.Members, func(was contract.Node) bool {
+			changed := func(n contract.Node) bool { return n.Name == was.Name && n.HostUID != was.HostUID }
+			return Loss{Node: was}.Key() == key && slices.ContainsFunc(s.members(), changed)
+		})
+	})
 }
 
 // Complete reports whether the cluster was installed completely once.

@@ -1,0 +1,131 @@
+package kubespray
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+)
+
+// finish removes lost nodes, waits for a healthy cluster and records what it consists of. In a cluster that
+// exists, the nodes of the run and what it has changed at etcd decide what is recorded. The other nodes are
+// waited for after that.
+func finish(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports, progress *progressWriter) error {
+	progress.set(99, "Wait for nodes and system pods")
+	members, err := readInstalled(ctx, ports.Installed)
+	if err != nil {
+		return err
+	}
+	// again after a playbook: a lost node that was still Ready before it may be NotReady now. If a new
+	// node has its name, it has joined
+	lost := in
+	lost.Request.Lost = without(in.Request.Gone(), namesOf(in.Nodes))
+	forget(ctx, lost, key, pins, ports, true)
+	if err := endDrains(ctx, in, key, pins, ports, members); err != nil {
+		return err
+	}
+	awaited := slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return slices.Contains(in.silent, n.Name) })
+	w, err := newWatch(ctx, in.only(awaited), node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit})
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	own, beside := namesOf(in.concerned(awaited, members)), in.beside(members)
+	err = w.gate(ctx, ports, func(t trouble) bool { return beside && (t.unplaced || t.node != "" && !slices.Contains(own, t.node)) })
+	if err != nil {
+		return err
+	}
+	if err := w.startPods(ctx, own, ports); err != nil {
+		return err
+	}
+	members.content = in.content
+	if err := storeComplete(ctx, ports.Installed, true); err != nil {
+		return err
+	}
+	if err := members.complete(ctx, in.Request, in.Nodes); err != nil {
+		return err
+	}
+	if beside {
+		if err := w.gateOthers(ctx, ports); err != nil {
+			return err
+		}
+	}
+	progress.set(100, "The cluster is healthy")
+	return nil
+}
+
+// gateOthers waits until the nodes that the run does not concern and all system pods are Ready, except the nodes
+// that were sick before the run.
+func (w *watch) gateOthers(ctx context.Context, ports Ports) error {
+	sick := w.in.sick
+	if len(sick) > 0 {
+		fmt.Fprintf(ports.Log, "These nodes were not Ready before the run, which does not concern them: %s\n", strings.Join(sick, ", "))
+	}
+	return w.gate(ctx, ports, func(t trouble) bool { return len(sick) > 0 && t.unplaced || slices.Contains(sick, t.node) })
+}
+
+// gate waits until the nodes of the watch and the system pods are Ready, except the ignored problems.
+func (w *watch) gate(ctx context.Context, ports Ports, ignore func(trouble) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, w.in.HealthLimit)
+	defer cancel()
+	if bad, healthy := w.awaitHealthy(ctx, ports.Log, ignore); !healthy {
+		return unhealthy(ctx, w.in, bad)
+	}
+	return nil
+}
+
+// beside reports whether the run changes a part of a cluster that exists. A restore and an installation
+// concern all nodes.
+func (in Input) beside(members *installed) bool {
+	return members.text != "" && contract.OperationOf(in.Request.Operation).ChangesCluster() && in.Request.Restore == nil
+}
+
+// concerned returns those of the nodes that the run installs or changes. A control plane that joins or leaves
+// changes all others.
+func (in Input) concerned(nodes []contract.Node, members *installed) []contract.Node {
+	if !in.beside(members) {
+		return nodes
+	}
+	operation := in.Request.Operation
+	planes := operation == contract.OperationAddControlPlane || operation == contract.OperationRemoveControlPlane
+	return slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool {
+		recorded := slices.ContainsFunc(members.now.Nodes, func(m contract.Node) bool { return m.Name == n.Name && m.HostUID == n.HostUID })
+		return recorded && !slices.Contains(in.limit, n.Name) && !(planes && rankOfRole(n) == 0)
+	})
+}
+
+// withSick returns the input with the names of those nodes of the cluster that are not Ready before the run, and
+// that it does not concern. If no API server answers, none is known.
+func (in Input) withSick(ctx context.Context, key ssh.Key, pins ssh.Pins, ports Ports) (Input, error) {
+	members, err := readInstalled(ctx, ports.Installed)
+	if err != nil || !in.beside(members) {
+		return in, err
+	}
+	stay := slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool {
+		return named(in.concerned(in.Nodes, members), n.Name) && rankOfRole(n) != 0
+	})
+	w, err := newWatch(ctx, in.only(stay), node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit})
+	if err != nil {
+		return in, nil
+	}
+	defer w.close()
+	if ready, err := w.registered(ctx); err == nil {
+		in.sick = in.sickIn(ready, members)
+	}
+	return in, nil
+}
+
+// sickIn returns the names of the nodes that are not Ready and that the run does not concern.
+func (in Input) sickIn(ready map[string]bool, members *installed) (sick []string) {
+	concerned := in.concerned(in.Nodes, members)
+	for _, n := range in.Nodes {
+		if !ready[n.Name] && !named(concerned, n.Name) {
+			sick = append(sick, n.Name)
+		}
+	}
+	return sick
+}

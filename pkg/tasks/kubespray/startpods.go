@@ -1,0 +1,64 @@
+package kubespray
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/podstart"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// Kubectl implements podstart.Cluster.
+func (w *watch) Kubectl(ctx context.Context, arguments string, stdin []byte) ([]byte, error) {
+	if stdin == nil {
+		return w.ask(ctx, arguments, maxObjects)
+	}
+	return w.on(ctx, func(ctx context.Context) ([]byte, error) {
+		return w.conn.Send(ctx, node.AsRoot(w.in.Request, w.in.kubectlOn(w.at)+arguments), bytes.NewReader(stdin), maxObjects)
+	})
+}
+
+// Root implements podstart.Cluster.
+func (w *watch) Root(ctx context.Context, command string) ([]byte, error) {
+	return w.on(ctx, func(ctx context.Context) ([]byte, error) {
+		return w.conn.Output(ctx, node.AsRoot(w.in.Request, command), maxObjects)
+	})
+}
+
+// podless returns by name why these nodes start no pod. They must be Ready: with a pod network that the user still
+// has to install, no node can start one.
+func (w *watch) podless(ctx context.Context, nodes []string, ports Ports) (map[string]string, error) {
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(name string) bool { return !kubernetesName.MatchString(name) })
+	if needsNetwork(w.in.Request.NetworkPlugin) || len(nodes) == 0 {
+		return nil, nil
+	}
+	return ports.StartPods(ctx, w, nodes, w.in.pollInterval(), min(podstart.Limit, w.in.HealthLimit), ports.Log)
+}
+
+// startPods proves that these nodes start pods.
+func (w *watch) startPods(ctx context.Context, nodes []string, ports Ports) error {
+	failed, err := w.podless(ctx, nodes, ports)
+	if stop := stopped(ctx, "the start of a pod on each node"); stop != nil {
+		return stop
+	}
+	var exit *ssh.ExitError
+	switch {
+	case errors.As(err, &exit):
+		err = fmt.Errorf("%w: %s", err, task.Cut(exit.Stderr, 300))
+		fallthrough
+	case err != nil:
+		return &task.Error{Reason: contract.ReasonClusterUnhealthy, Step: "start a pod on each node", Err: fmt.Errorf("it is not known whether the nodes start pods: %w", err)}
+	case len(failed) == 0:
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(failed))
+	return &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: names[0], Others: names[1:], Step: "start a pod on each node",
+		Err: fmt.Errorf("node %s is Ready, but starts no pod: %s", names[0], failed[names[0]])}
+}

@@ -1,0 +1,221 @@
+package kubespray
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/podstart"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+const noPlugin = `FailedCreatePodSandBox: failed to find plugin "loopback" in path [/opt/cni/bin]`
+
+// recorded returns the UIDs of the hosts in the record.
+func (w *fixture) recorded() []string {
+	w.t.Helper()
+	var record contract.Installed
+	if text := w.installed.data[contract.KeyInstalled]; text != "" {
+		if err := json.Unmarshal([]byte(text), &record); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return uids(record.Nodes)
+}
+
+// A run proves that the nodes which it has installed start pods, and no other ones.
+func TestNodesOfTheRunStartPods(t *testing.T) {
+	w := newReplacement(t, 3)
+	if diff := cmp.Diff([][]string{{"master-1", "worker-1", "worker-2"}}, w.starts); diff != "" {
+		t.Errorf("pods of the installation (-want +got):\n%s", diff)
+	}
+	w.starts = nil
+	w.in.Request.Operation = contract.OperationAddNodes
+	if _, err := w.run(); err != nil {
+		t.Fatalf("%v\n%s", err, &w.log)
+	}
+	if diff := cmp.Diff([][]string{{"worker-3"}}, w.starts); diff != "" {
+		t.Errorf("pods of the addition (-want +got):\n%s", diff)
+	}
+}
+
+// A new node that is Ready and starts no pod is no node of the cluster, and the run fails.
+func TestANodeThatStartsNoPod(t *testing.T) {
+	for name, install := range map[string]bool{"installation": true, "addition": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t, 2)
+			if !install {
+				w = newReplacement(t, 2)
+				w.in.Request.Operation = contract.OperationAddNodes
+			}
+			before := w.recorded()
+			w.podless = map[string]string{"worker-2": noPlugin}
+			_, err := w.run()
+			if err == nil {
+				t.Fatal("the run succeeded")
+			}
+			if f := task.FailureOf(err); f.Reason != contract.ReasonClusterUnhealthy || f.Host != "worker-2" || !strings.Contains(f.Message, "node worker-2 is Ready, but starts no pod: "+noPlugin) {
+				t.Errorf("failure %+v", f)
+			}
+			if got := w.recorded(); !slices.Equal(got, before) {
+				t.Errorf("record %v, was %v", got, before)
+			}
+			w.podless = nil
+			w.stay(w.in.Nodes...)
+			if _, err := w.run(); err != nil || !slices.Contains(w.recorded(), "uid-3") {
+				t.Errorf("the next attempt: %v, record %v", err, w.recorded())
+			}
+		})
+	}
+}
+
+// No node can start a pod before the user has installed the pod network.
+func TestNoPodWithoutANetwork(t *testing.T) {
+	w := newFixture(t, 1)
+	w.in.Request.NetworkPlugin = "cni"
+	if _, err := w.run(); err != nil || len(w.starts) > 0 {
+		t.Errorf("%v, pods on %v", err, w.starts)
+	}
+}
+
+// health sets which nodes are Ready before the playbook and after it.
+func (w *fixture) health(before, after map[string]string) {
+	objects := func(state map[string]string) (all []string) {
+		for _, n := range w.in.Nodes {
+			if state[n.Name] != "" {
+				all = append(all, nodeJSON(n.Name, state[n.Name], "NodeStatusUnknown"))
+			}
+		}
+		return all
+	}
+	w.cluster = func(int) string { return list(objects(before)...) }
+	w.kubectl = func() string { return list(append(objects(after), podJSON("coredns-1", "master-1", "True", ""))...) }
+}
+
+// A worker that was sick before an addition does not make it fail, and does not keep the new node out of the
+// record. One that is sick only after it does make it fail. The new node is recorded all the same.
+func TestASickNodeBesideTheRun(t *testing.T) {
+	ready := map[string]string{"master-1": "True", "worker-1": "True"}
+	sick := map[string]string{"master-1": "True", "worker-1": "Unknown"}
+	with := func(state map[string]string) map[string]string {
+		return map[string]string{"master-1": state["master-1"], "worker-1": state["worker-1"], "worker-2": "True"}
+	}
+	for name, tc := range map[string]struct {
+		before, after map[string]string
+		fails         bool
+	}{
+		"sick before":     {sick, with(sick), false},
+		"sick afterwards": {ready, with(sick), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newReplacement(t, 2)
+			w.in.Request.Operation, w.in.HealthLimit = contract.OperationAddNodes, 300*time.Millisecond
+			w.health(tc.before, tc.after)
+			_, err := w.run()
+			if (err != nil) != tc.fails {
+				t.Fatalf("error %v\n%s", err, &w.log)
+			}
+			if tc.fails {
+				if f := task.FailureOf(err); f.Reason != contract.ReasonClusterUnhealthy || f.Host != "worker-1" {
+					t.Errorf("failure %+v", f)
+				}
+			}
+			if !tc.fails && !strings.Contains(w.log.String(), "were not Ready before the run, which does not concern them: worker-1") {
+				t.Errorf("the log does not name the sick node:\n%s", &w.log)
+			}
+			if !slices.Contains(w.recorded(), "uid-3") {
+				t.Errorf("record %v", w.recorded())
+			}
+		})
+	}
+}
+
+// The same for a removal.
+func TestASickNodeBesideARemoval(t *testing.T) {
+	l := newLiving(t, 3)
+	l.in.Request.Remove.Nodes, l.in.HealthLimit = []string{"worker-1"}, time.Second
+	l.nodes["worker-3"] = false
+	if _, err := l.run(); err != nil {
+		t.Fatalf("%v\n%s", err, &l.log)
+	}
+	l.expectMembers("master-1", "worker-2", "worker-3")
+	if len(l.starts) > 0 {
+		t.Errorf("pods on %v", l.starts)
+	}
+}
+
+// An upgraded node that starts no pod stays cordoned and half upgraded.
+func TestAnUpgradedNodeThatStartsNoPod(t *testing.T) {
+	u := newUpgrading(t, false, 1, 2, "worker-1")
+	u.podless, u.in.HealthLimit = map[string]string{"worker-1": noPlugin}, 2*time.Second
+	_, err := u.run()
+	if f := task.FailureOf(err); f.Reason != contract.ReasonClusterUnhealthy || f.Host != "worker-1" || !strings.Contains(f.Message, "starts no pod: "+noPlugin) {
+		t.Errorf("failure %+v", f)
+	}
+	u.expectLevels("1.34.3", map[string]string{"worker-1": ">1.35.4"})
+	u.podless = nil
+	if _, err := u.run(); err != nil {
+		t.Fatalf("%v\n%s", err, &u.log)
+	}
+	u.expectLevels("1.34.3", map[string]string{"worker-1": "1.35.4"})
+}
+
+// The nodes to which variables were applied start pods.
+func TestConfiguredNodesStartPods(t *testing.T) {
+	c := newConfiguring(t, 1, 1, dns(), `{"dns_memory_limit":"1Gi"}`)
+	c.podless = map[string]string{"master-1": noPlugin}
+	_, err := c.run()
+	if f := task.FailureOf(err); f.Reason != contract.ReasonClusterUnhealthy || f.Host != "master-1" || !strings.Contains(f.Message, "starts no pod: "+noPlugin) {
+		t.Errorf("failure %+v, pods on %v", f, c.starts)
+	}
+}
+
+// The check itself, with kubectl on the control plane. The nodes do not name the image of the sandboxes, so crictl
+// does.
+func TestStartPodsWithKubectl(t *testing.T) {
+	w := newFixture(t, 1)
+	var mu sync.Mutex
+	var did []string
+	w.cluster = func(int) string { return list(nodeJSON("master-1", "True", ""), nodeJSON("worker-1", "True", "")) }
+	w.commands = func(command string, stdout, _ io.Writer) (int, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		pod := func(node string) string {
+			return fmt.Sprintf(`{"metadata":{"name":"bpa-pod-start-%s"},"spec":{"nodeName":%[1]q},"status":{"conditions":[{"type":"Ready","status":%q}]}}`, node, map[bool]string{true: "True", false: "False"}[node == "master-1"])
+		}
+		switch {
+		case strings.Contains(command, "crictl images"):
+			fmt.Fprint(stdout, `{"images":[{"repoTags":["registry.k8s.io/pause:3.10"]}]}`)
+		case strings.Contains(command, " get pods --namespace kube-system --selector "):
+			fmt.Fprintf(stdout, `{"items":[%s,%s]}`, pod("master-1"), pod("worker-1"))
+		case strings.Contains(command, " get events "):
+			fmt.Fprint(stdout, `{"items":[{"reason":"FailedCreatePodSandBox","message":"no plugin"}]}`)
+		case strings.Contains(command, " create --filename -"), strings.Contains(command, " delete pods "):
+			did = append(did, strings.Fields(strings.SplitN(command, "admin.conf ", 2)[1])[0])
+		default:
+			return 0, false
+		}
+		return 0, true
+	}
+	ports := w.ports()
+	ports.StartPods = podstart.Check
+	w.in.HealthLimit = time.Second
+	_, err := Run(t.Context(), w.in, ports)
+	if err == nil {
+		t.Fatal("the run succeeded")
+	}
+	if f := task.FailureOf(err); f.Host != "worker-1" || !strings.Contains(f.Message, "starts no pod: FailedCreatePodSandBox: no plugin") {
+		t.Errorf("failure %+v", f)
+	}
+	if want := []string{"delete", "create", "delete"}; !slices.Equal(did, want) {
+		t.Errorf("commands %v, want %v", did, want)
+	}
+}
