@@ -24,15 +24,15 @@ func install(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *
 		return "", err
 	}
 	in.Request.Complete = in.Request.Complete || complete
+	if in, err = in.withSick(ctx, key, known.pins, ports); err != nil {
+		return "", err
+	}
 	if in.Played == in.digest() && known.installed(in) {
 		fmt.Fprintf(ports.Log, "An earlier run of %s succeeded with the same inventory, so it does not run again\n", in.Playbook)
 		return "the playbook succeeded in an earlier run", finish(ctx, in, key, known.pins, ports, progress)
 	}
 	in, err = limited(ctx, in, known, ports)
 	if err != nil {
-		return "", err
-	}
-	if in, err = in.withSick(ctx, key, known.pins, ports); err != nil {
 		return "", err
 	}
 	if in.Playbook == contract.PlaybookScale && len(in.limit) == 0 {

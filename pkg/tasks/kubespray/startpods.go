@@ -3,13 +3,11 @@ package kubespray
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/podstart"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -48,11 +46,7 @@ func (w *watch) startPods(ctx context.Context, nodes []string, ports Ports) erro
 	if stop := stopped(ctx, "the start of a pod on each node"); stop != nil {
 		return stop
 	}
-	var exit *ssh.ExitError
 	switch {
-	case errors.As(err, &exit):
-		err = fmt.Errorf("%w: %s", err, task.Cut(exit.Stderr, 300))
-		fallthrough
 	case err != nil:
 		return &task.Error{Reason: contract.ReasonClusterUnhealthy, Step: "start a pod on each node", Err: fmt.Errorf("it is not known whether the nodes start pods: %w", err)}
 	case len(failed) == 0:

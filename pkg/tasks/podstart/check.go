@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -160,15 +161,16 @@ func judgeAll(all []corev1.Pod, nodes []string) (waiting map[string]pending, lef
 	return waiting, left
 }
 
-// explain returns why the pods are not Ready. The last warning about a pod says more than its status.
+// explain returns why the pods are not Ready, with the events of the first nodes by name. The last warning about a pod says more than its status.
 func explain(ctx context.Context, c Cluster, waiting map[string]pending) map[string]string {
 	if len(waiting) == 0 {
 		return nil
 	}
-	failed, read := map[string]string{}, 0
-	for node, p := range waiting {
+	failed := map[string]string{}
+	for i, node := range slices.Sorted(maps.Keys(waiting)) {
+		p := waiting[node]
 		failed[node] = p.why
-		if read++; p.pod == "" || read > mostExplained {
+		if p.pod == "" || i >= mostExplained {
 			continue
 		}
 		var events corev1.EventList
