@@ -87,10 +87,17 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 
 // observeNext checks what the next run needs, if one is to start.
 func (r *Reconciler) observeNext(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, now time.Time) (plan.Seen, error) {
-	if step, starts := plan.Upcoming(seen, now); starts {
-		return seen, r.observeStart(ctx, p, step, &seen, now)
+	step, starts := plan.Upcoming(seen, now)
+	if !starts {
+		return seen, nil
 	}
-	return seen, nil
+	if contract.OperationOf(step.Operation).ExcludesBackup() {
+		var err error
+		if seen.BackingUp, err = r.activeBackup(p); err != nil || seen.BackingUp != "" {
+			return seen, err
+		}
+	}
+	return seen, r.observeStart(ctx, p, step, &seen, now)
 }
 
 // observeStart checks what a run needs: hosts, a key, and a free run. A Provisioning that already

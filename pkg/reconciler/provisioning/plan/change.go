@@ -161,7 +161,7 @@ func refusedText(all []change.Refusal) string {
 // Only if there is one does the controller check hosts and keys, and ask the API server itself whether
 // hosts are lost.
 func Upcoming(s Seen, now time.Time) (Step, bool) {
-	s.Hosts, s.SSH, s.Queue = &Need{}, &Need{}, nil
+	s.Hosts, s.SSH, s.Queue, s.BackingUp = &Need{}, &Need{}, nil, ""
 	s.Site = maps.Clone(s.Site)
 	for name, h := range s.Site {
 		h.Live, h.PowerManaged = true, false // a run that waits until a host is off is about to start, too

@@ -59,6 +59,9 @@ type Seen struct {
 	// cluster; nil: there is none. Both are observed only if NeedsBackups reports so.
 	Source Source
 	Backup *v1alpha1.Backup
+	// BackingUp is the name of a Backup of this cluster whose run is active; empty: there is none. It is
+	// observed if a run could start that excludes it.
+	BackingUp string
 	// Invalid explains why the spec cannot be used. The webhook should have rejected such a spec.
 	Invalid string
 	// Settings explains why the site's settings cannot be used, and Depot why the depot cannot be
