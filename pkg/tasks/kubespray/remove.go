@@ -62,6 +62,9 @@ func remove(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 	r := &remover{in: in, key: key, ports: ports, progress: progress, members: members, c: known}
 	r.in.Nodes = union(members.now.Nodes, in.Nodes, in.Request.Remove.Nodes)
 	r.in.Request.Members, r.in.Request.EtcdNext = members.now.Nodes, members.now.EtcdNext
+	if err := r.repin(ctx); err != nil {
+		return "", err
+	}
 	if err := r.choose(ctx); err != nil {
 		return "", err
 	}
