@@ -158,8 +158,8 @@ func installed(s Seen, now time.Time) (Step, bool) {
 	if !s.Installed() {
 		return Step{}, false
 	}
-	if s.asked() && (!s.usable(now) || s.incomplete() && s.NoSpare == "" || s.repairsPlugins()) {
-		return Step{}, false // a second run collects a new kubeconfig, finds hosts for missing nodes, or repairs plugins
+	if s.asked() && (!s.usable(now) || s.incomplete() && s.NoSpare == "" || s.repairsPlugins() || len(s.Unpinned) > 0) {
+		return Step{}, false // a second run collects a new kubeconfig, finds hosts for missing nodes, repairs plugins, or pins host keys
 	}
 	if newest := s.Newest(); newest != nil && newest.State == Failed && !s.settled() {
 		return Step{}, false // its plugins have failed

@@ -330,6 +330,8 @@ func (w *scene) happen(t *testing.T, words []string) {
 		w.end(t, "fails", "Failed")
 	case "backup", "restore", "proves", "begins", "key": // see story_restore_test.go
 		w.restores(t, words[0], words[1:])
+	case "unpinned": // a user has deleted the SSH host keys of these members; none: they are pinned again
+		w.seen.Unpinned = words[1:]
 	case "backing-up": // the run of this Backup is active; empty: it has ended
 		w.seen.BackingUp = arg(1)
 	case "history", "software", "software-disruption", "software-unknown", "software-asked", "software-looked", "software-installed", "software-silent", "software-failed":
