@@ -151,7 +151,7 @@ func (r *remover) choose(ctx context.Context) error {
 // questions. Kubespray works through the first control plane, so those that leave are the last
 // ones.
 func (r *remover) order() error {
-	r.in.Request.Remove = &contract.Removal{Nodes: namesOf(r.leave), DrainSeconds: r.in.Request.Remove.DrainSeconds}
+	r.in.Request.Remove = &contract.Removal{Nodes: namesOf(r.leave), Alive: r.in.Request.Remove.Alive, DrainSeconds: r.in.Request.Remove.DrainSeconds}
 	r.in.Nodes, _ = inventory.Members(r.in.Request, r.in.Nodes)
 	staying := r.controlPlanes(namesOf(r.leave))
 	if len(staying) == 0 {
@@ -248,6 +248,11 @@ func (r *remover) meet(ctx context.Context) error {
 			continue
 		}
 		correctable[i].err = nil
+		if !r.ready[n.Name] && slices.Contains(r.in.Request.Remove.Alive, n.Name) {
+			return &task.Error{Reason: contract.ReasonHostUnreachable, Host: n.Name, Step: "connect by SSH",
+				Err: fmt.Errorf("node %s is not Ready any more, and its host %s %s. Nothing was changed. Its host is powered off before another one replaces it, if Metal3 can do that (%w)",
+					n.Name, n.Host, why, r.c.visits[i].err)}
+		}
 		if r.ready[n.Name] && named(r.members.now.Nodes, n.Name) {
 			return &task.Error{Reason: reason(r.c.visits[i].err), Host: n.Name, Step: "connect by SSH",
 				Err: fmt.Errorf("node %s is Ready, but its host %s %s, so the node cannot be removed: its pods would go on running. Nothing was changed. "+

@@ -58,6 +58,9 @@ func (s Seen) withoutRestore(replaced []string) change.State {
 	for _, l := range s.losses() {
 		if !l.Node.Standby {
 			state.Lost[l.Node.Name] = slices.Contains(replaced, l.Key())
+			if s.alive(l.Node) {
+				state.Alive = append(state.Alive, l.Node.Name)
+			}
 		}
 	}
 	return state
@@ -231,6 +234,9 @@ func (s Seen) pending() string {
 	step, ok := s.nextChange()
 	if step.Request.Restore != nil {
 		return step.String()
+	}
+	if r := step.Request.Remove; r != nil && len(r.Alive) > 0 {
+		return ""
 	}
 	if !ok || len(step.Replace) > 0 && len(step.Add)+len(step.Remove)+len(step.Uncordon) == 0 {
 		return ""

@@ -123,8 +123,9 @@ type Seen struct {
 	KeyChanged bool
 
 	// Health is what the looks at the installed cluster have shown; nil: nothing is known yet, and the
-	// status stays as it is.
-	Health *Health
+	// status stays as it is. Looking means that the first looks are not complete.
+	Health  *Health
+	Looking bool
 
 	// Progress is the last progress that the kubespray task wrote.
 	Progress *contract.Progress
