@@ -257,8 +257,9 @@ func Claim(s State) Step {
 }
 
 // Moved returns a request that describes the cluster after nodes were installed on the hosts to which
-// they are now pinned, or on others than those in quarantine on which they work. These nodes are those that
-// removal, the request of the next step, removes only for that. Without such nodes, it returns false. A node is not removed before there is a host for
+// they are now pinned, or on others than those in quarantine on which they work. These nodes are those
+// that removal, the request of the next step, removes only for that. Without such nodes, it returns
+// false. A node is not removed before there is a host for
 // it. Nodes on lost hosts, and nodes that were drained already, leave in any case.
 func Moved(s State, removal contract.Request) (contract.Request, bool) {
 	if removal.Remove == nil {
