@@ -19,6 +19,9 @@ type State struct {
 	// Lost has the names of the nodes in Installed whose hosts are lost. The value is true if the
 	// node may be replaced by another host now.
 	Lost map[string]bool
+	// Alive are the names of lost nodes that work: their hosts are in quarantine, and the cluster says that the
+	// nodes are Ready. Such a node is drained and removed before another host takes its place.
+	Alive []string
 	// Domains has the topology domains of the nodes, by name, and Trouble the names of nodes whose
 	// hosts have a problem. Both only affect which nodes leave a set.
 	Domains map[string]string
@@ -126,7 +129,13 @@ func Next(s State) (Step, bool) {
 		order = slices.Concat(removals, additions)
 	}
 	first := []operation{s.finishRemoval, s.removeLostControlPlane, s.removeLostNodes, s.removeNamesakes}
-	for _, next := range slices.Concat(first, s.upgrades(d), order, []operation{s.uncordon}) {
+	order = slices.Concat(s.upgrades(d), order)
+	if evacuations := s.evacuations(d, additions); s.RemoveFirst {
+		order = append(order, evacuations...)
+	} else {
+		order = append(evacuations, order...)
+	}
+	for _, next := range slices.Concat(first, order, []operation{s.uncordon}) {
 		if step, ok := next(d); ok {
 			return step, true
 		}
@@ -163,8 +172,9 @@ type difference struct {
 	// by the name of the set.
 	addSlots []contract.Slot
 	addSets  map[string]int
-	// replace are lost nodes that are requested and that may be replaced now.
-	replace []contract.Node
+	// replace are lost nodes that are requested and that may be replaced now. evacuate are those of them that
+	// work.
+	replace, evacuate []contract.Node
 	// remove are installed or unfinished nodes that are not requested, and removeSets the number of
 	// surplus nodes by the name of the set.
 	remove     []contract.Node
@@ -187,6 +197,8 @@ func (s State) compare() difference {
 		switch moved := isNamed(d.remove, n.Name); {
 		case !s.requested(n) && !moved:
 			d.remove = append(d.remove, n)
+		case s.Lost[n.Name] && !moved && CanEvacuate(s, n):
+			d.evacuate = append(d.evacuate, n)
 		case s.Lost[n.Name] && !moved:
 			d.replace = append(d.replace, n)
 		}
@@ -214,7 +226,8 @@ func (s State) shrink(d *difference, set string, surplus int) {
 	for _, n := range s.Installed.Nodes {
 		if n.Set == set && s.lost(n) && surplus > 0 {
 			d.remove = append(d.remove, n)
-			d.replace = slices.DeleteFunc(d.replace, func(r contract.Node) bool { return r.Name == n.Name })
+			same := func(r contract.Node) bool { return r.Name == n.Name }
+			d.replace, d.evacuate = slices.DeleteFunc(d.replace, same), slices.DeleteFunc(d.evacuate, same)
 			surplus--
 		}
 	}

@@ -97,6 +97,16 @@ func TestPlan(t *testing.T) {
 			}
 		}
 	}
+	alive := func(names ...string) func(*State) { // lost, and to be replaced; !: it works
+		return func(s *State) {
+			for _, name := range names {
+				name, works := strings.CutSuffix(name, "!")
+				if s.Lost[name] = true; works {
+					s.Alive = append(s.Alive, name)
+				}
+			}
+		}
+	}
 	unfinished := func(words string) func(*State) {
 		return func(s *State) {
 			for _, word := range strings.Fields(words) {
@@ -106,6 +116,18 @@ func TestPlan(t *testing.T) {
 	}
 	for _, r := range []row{
 		{"nothing to do", "m1 w1", "m1 w1", "m1 w1", nil, nil},
+		{"a node that works in quarantine is drained before it is replaced", "m1 w1 w2", "m1 w1 w2", "m1 w1 w2", alive("w1!"), []string{"remove-nodes: remove w1", "add-nodes: add w1"}},
+		{"one after the other", "m1 w1 s-1", "m1 w1 s=1", "m1 w1 s=1", alive("w1!", "s-1!"),
+			[]string{"remove-nodes: remove w1", "add-nodes: add w1", "remove-nodes: remove s-1", "add-nodes: add 1 node of s"}},
+		{"after those that do not work", "m1 w1 w2", "m1 w1 w2", "m1 w1 w2", alive("w1!", "w2"), []string{"add-nodes: replace w2", "remove-nodes: remove w1", "add-nodes: add w1"}},
+		{"a control plane that works in quarantine", "m1 m2 m3", "m1 m2 m3", "m1 m2 m3", alive("m1!"), []string{"remove-control-plane: remove m1", "add-control-plane: add m1"}},
+		{"during an upgrade it is replaced", "m1 m2 m3", "m1 m2 m3", "m1 m2 m3", func(s *State) {
+			alive("m1!")(s)
+			s.Wanted.Vars = map[string]json.RawMessage{"a": json.RawMessage("1")}
+		}, []string{"add-control-plane: replace m1", "upgrade-control-plane: give m2 the requested settings", "upgrade-control-plane: give m3 the requested settings",
+			"upgrade-control-plane: give m1 the requested settings"}},
+		{"it is not requested any more", "m1 s-1 s-2", "m1 s=2", "m1 s=1", alive("s-1!"), []string{"remove-nodes: remove s-1"}},
+		{"it is not replaced now", "m1 w1", "m1 w1", "m1 w1", func(s *State) { s.Lost["w1"], s.Alive = false, []string{"w1"} }, nil},
 		{"workers are added in one run", "m1 w1", "m1 w1", "m1 w1 w2 w3", nil, []string{"add-nodes: add w2, w3"}},
 		{"a set grows", "m1 s-1", "m1 s=1", "m1 s=3", nil, []string{"add-nodes: add 2 nodes of s"}},
 		{"a set shrinks", "m1 s-1 s-2 s-3", "m1 s=3", "m1 s=1", nil, []string{"remove-nodes: remove 2 nodes of s"}},

@@ -149,6 +149,9 @@ func (w *world) lose() {
 	}
 	was, had := w.Lost[n.Name]
 	w.Lost[n.Name] = w.IntN(2) == 0
+	if w.Alive = slices.DeleteFunc(slices.Clone(w.Alive), func(name string) bool { return name == n.Name }); w.IntN(2) == 0 {
+		w.Alive = append(w.Alive, n.Name) // it is in quarantine
+	}
 	left := slices.ContainsFunc(w.Installed.Nodes, func(n contract.Node) bool { return controlPlane(n.Roles) && !w.lost(n) })
 	if !w.quorum() || !left {
 		delete(w.Lost, n.Name)
@@ -205,6 +208,10 @@ func (w *world) check(step Step) string {
 	for _, name := range step.Replace {
 		if !w.Lost[name] {
 			return "a node is replaced that may not be replaced: " + name
+		}
+		worker := func(n contract.Node) bool { return n.Name == name && !controlPlane(n.Roles) }
+		if slices.Contains(w.Alive, name) && r.Restore == nil && slices.ContainsFunc(w.Installed.Nodes, worker) {
+			return "a worker that works is replaced before it was drained: " + name
 		}
 	}
 	return ""

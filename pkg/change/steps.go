@@ -257,8 +257,9 @@ func Claim(s State) Step {
 }
 
 // Moved returns a request that describes the cluster after nodes were installed on the hosts to which
-// they are now pinned. These nodes are those that removal, the request of the next step, removes only
-// for that. Without such nodes, it returns false. A node is not removed before there is a host for
+// they are now pinned, or on others than those in quarantine on which they work. These nodes are those
+// that removal, the request of the next step, removes only for that. Without such nodes, it returns
+// false. A node is not removed before there is a host for
 // it. Nodes on lost hosts, and nodes that were drained already, leave in any case.
 func Moved(s State, removal contract.Request) (contract.Request, bool) {
 	if removal.Remove == nil {
@@ -275,8 +276,9 @@ func Moved(s State, removal contract.Request) (contract.Request, bool) {
 		}
 	}
 	leave := s.compare().remove // their hosts may be those of the moved nodes
+	alive := removal.Remove.Alive
 	s.Installed.Nodes = slices.DeleteFunc(slices.Clone(s.Installed.Nodes), func(n contract.Node) bool { return isNamed(leave, n.Name) })
-	return s.addition(contract.OperationAddNodes, slots, nil, nil).Request, len(slots) > 0
+	return s.addition(contract.OperationAddNodes, slots, nil, alive).Request, len(slots)+len(alive) > 0
 }
 
 func names(nodes []contract.Node) []string {

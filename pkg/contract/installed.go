@@ -102,6 +102,10 @@ func (i Installed) WasRestored(asked string) bool {
 type Removal struct {
 	// Nodes are the names of nodes, in the order in which they leave.
 	Nodes []string `json:"nodes,omitempty"`
+	// Alive are the names of those nodes that work although their hosts are in quarantine. They leave so that
+	// other hosts can take their places. If the machine of one of them does not answer, the run ends before it
+	// changes anything: the controller then powers the host off.
+	Alive []string `json:"alive,omitempty"`
 	// Sets are node sets that become smaller. The task kubespray chooses which of their nodes leave,
 	// because only the cluster knows which of them are empty (see package shrink).
 	Sets []SetRemoval `json:"sets,omitempty"`

@@ -155,6 +155,13 @@ func (o Operation) ChangesCluster() bool {
 		OperationUpgradeControlPlane, OperationUpgradeNodes, OperationConfigure, OperationRestore}, o.Name)
 }
 
+// ExcludesBackup reports whether the operation changes the members of etcd, or their machines: it does not run
+// beside a Backup. A snapshot beside any other operation is consistent.
+func (o Operation) ExcludesBackup() bool {
+	return slices.Contains([]string{OperationInstall, OperationAddControlPlane, OperationRemoveControlPlane,
+		OperationUpgradeControlPlane, OperationRestore, OperationReset}, o.Name)
+}
+
 // Upgrades reports whether the requests of the operation have an Upgrade.
 func (o Operation) Upgrades() bool {
 	return slices.Contains([]string{OperationUpgradeControlPlane, OperationUpgradeNodes, OperationConfigure}, o.Name)

@@ -100,6 +100,8 @@ type Host struct {
 	// Lost reports that only a user can make the host usable again: it is being deleted, in quarantine
 	// or wiped.
 	Lost bool
+	// Quarantined reports that the host is lost only because it is in quarantine. Its node may work.
+	Quarantined bool
 	// Wiped reports that Metal3 has removed the operating system under an installed node, or is doing
 	// so. Nothing of the cluster is left on the host.
 	Wiped bool

@@ -28,6 +28,7 @@ const maxMessage = 200
 func setUsability(h *hosts.Host, host *metal3.BareMetalHost) {
 	h.Unusable, h.Lost = ailment(host)
 	h.Wiped = wiped(host)
+	h.Quarantined = annotated(host, contract.AnnotationQuarantine) && host.DeletionTimestamp.IsZero() && !h.Wiped
 	h.Trouble = h.Unusable
 	h.Leaving = Leaving(host)
 	setPower(h, host)

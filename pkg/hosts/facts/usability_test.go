@@ -189,6 +189,24 @@ func TestTroubleAndLost(t *testing.T) {
 	}
 }
 
+// TestQuarantined: a host that Metal3 wipes or deletes is not lost only because of its quarantine.
+func TestQuarantined(t *testing.T) {
+	quarantine := annotation(contract.AnnotationQuarantine, "smoke")
+	for name, tc := range map[string]struct {
+		host *metal3.BareMetalHost
+		want bool
+	}{
+		"in quarantine":    {provisioned(quarantine), true},
+		"none":             {provisioned(), false},
+		"and deleted":      {provisioned(quarantine, deleting), false},
+		"marked unhealthy": {provisioned(annotation(AnnotationUnhealthy, "")), false},
+	} {
+		if got := Of(tc.host, nil); got.Quarantined != tc.want {
+			t.Errorf("%s: Quarantined = %t", name, got.Quarantined)
+		}
+	}
+}
+
 func FuzzClean(f *testing.F) {
 	for _, seed := range []string{"", "a  b\n", "\x1b[2J", "\xff\xfe", strings.Repeat("ü", 200), "\u202etxt", strings.Repeat(" ", 900) + "x"} {
 		f.Add(seed, 40)

@@ -66,6 +66,11 @@ func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, see
 		return &notYet{"waiting until objects of an earlier run have ended: " + strings.Join(busy, ", ") + "; if one stays, delete it " +
 			"(with --force for a pod on a machine that does not come back)", leaving}
 	}
+	if contract.OperationOf(next.Operation).ExcludesBackup() && !seen.Deleting {
+		if run, err := r.backupRunLive(ctx, p); err != nil || run != "" {
+			return cmp.Or(err, error(&notYet{"waiting until run " + run + " of a Backup has ended", leaving}))
+		}
+	}
 	if states, err := r.statesLive(ctx, p); err != nil || !maps.Equal(states, seen.States) {
 		return cmp.Or(err, error(&notYet{"the cache does not show yet which hosts the last run has changed", behind}))
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -54,6 +56,41 @@ func (r *Reconciler) keyProblem(ctx context.Context, p *v1alpha1.Provisioning, b
 	}
 	if why := backup.CheckIdentity(secret.Data, b.Status.Recipient); why != nil {
 		return plan.KeyProblem(b, false, why), nil
+	}
+	return "", nil
+}
+
+// activeBackup returns the name of a Backup of this Provisioning whose run is active; empty: there is none. A
+// Backup that is being deleted stops its run. A deletion of the Provisioning does not wait for a Backup.
+func (r *Reconciler) activeBackup(p *v1alpha1.Provisioning) (string, error) {
+	if p.DeletionTimestamp != nil {
+		return "", nil
+	}
+	all, err := r.backups.Backups(p.Namespace).List(labels.Everything())
+	if err != nil {
+		return "", fmt.Errorf("list Backups: %w", err)
+	}
+	for _, b := range all {
+		if b.Spec.Provisioning == p.Name && b.Status.Run != "" && !b.Status.IsDone() && b.DeletionTimestamp == nil {
+			return b.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// backupRunLive asks the API server itself for an active run of a Backup of this Provisioning, and returns its
+// name; empty: there is none. The cache may not show yet that a Backup has begun.
+func (r *Reconciler) backupRunLive(ctx context.Context, p *v1alpha1.Provisioning) (string, error) {
+	all, err := r.tekton.TektonV1().PipelineRuns(p.Namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelBackup})
+	if err != nil {
+		return "", fmt.Errorf("list the PipelineRuns of Backups: %w", err)
+	}
+	for _, run := range all.Items {
+		if !run.IsDone() && slices.ContainsFunc(run.Spec.Params, func(param tekton.Param) bool {
+			return param.Name == contract.ParamProvisioning && param.Value.StringVal == p.Name
+		}) {
+			return run.Name, nil
+		}
 	}
 	return "", nil
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"knative.dev/pkg/controller"
 
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/health"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
@@ -122,5 +124,56 @@ func TestFenceOfAnEarlierProvisioning(t *testing.T) {
 	w.waits(t, 5*time.Minute)
 	if !slices.Contains(site.fenced, "host-3") {
 		t.Errorf("fenced %v", site.fenced)
+	}
+}
+
+// TestNodeInQuarantineIsDrained: a node that is Ready on a host in quarantine leaves in a run that drains it. The
+// host is not powered off. Without a host that can take its place, nothing happens.
+func TestNodeInQuarantineIsDrained(t *testing.T) {
+	const drains = "edge-1-remove-nodes-2"
+	for _, tc := range []struct {
+		name    string
+		node    health.NodeState
+		spare   bool
+		started string
+		fenced  []string
+	}{
+		{"it is Ready", health.NodeReady, true, drains, nil},
+		{"it is not Ready", health.NodeNotReady, true, "", []string{"host-3"}},
+		{"the looks have not decided", "", true, "", nil},
+		{"no other host", health.NodeReady, false, "", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			site, nodes := fleet()
+			w := installedEdge(t, site, nodes, func(p *v1alpha1.Provisioning) { p.Spec.ReplacePolicy = v1alpha1.ReplaceAny })
+			w.credentials(t)
+			w.health.report = health.Report{API: health.APIAnswers, Since: now, Nodes: map[string]health.NodeReport{}}
+			for _, n := range nodes {
+				w.health.report.Nodes[n.Name] = health.NodeReport{State: health.NodeReady, Since: now}
+			}
+			w.settle(t)
+			w.health.report.Nodes["workers-2"] = health.NodeReport{State: tc.node, Since: now}
+			lost := site.lose()
+			lost.PowerManaged, lost.Quarantined = true, true
+			if !tc.spare {
+				for i := 3; i < 5; i++ {
+					site.all[i].Unusable, site.all[i].Lost, site.all[i].Trouble = "in quarantine", true, "in quarantine"
+				}
+			}
+			w.visitOnce(t)
+			w.visitOnce(t)
+			if got := w.runNamed(t, drains) != nil; got != (tc.started == drains) || w.runNamed(t, "edge-1-add-nodes-2") != nil {
+				t.Errorf("the run that drains the node has started: %t; HostsHealthy: %+v", got, w.stored(t).Status.GetCondition(v1alpha1.ConditionHostsHealthy))
+			}
+			if diff := cmp.Diff(tc.fenced, site.fenced); diff != "" {
+				t.Errorf("fenced (-want +got):\n%s", diff)
+			}
+			if tc.started == "" {
+				return
+			}
+			if r := w.request(t); r.Remove == nil || r.Remove.DrainSeconds == 0 || !slices.Equal(r.Remove.Alive, []string{"workers-2"}) {
+				t.Errorf("the request removes %+v", r.Remove)
+			}
+		})
 	}
 }

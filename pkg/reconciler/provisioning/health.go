@@ -51,6 +51,7 @@ func (r *Reconciler) observeHealth(p *v1alpha1.Provisioning, site Settings, seen
 	})
 	switch report, known := r.health.Report(me); {
 	case !known || report.API == health.APIUnknown && report.Text == "": // nothing is decided yet
+		seen.Looking = true
 	case report.API == health.APIUnknown:
 		seen.Health = &plan.Health{Unchecked: "with Secret " + name + ", " + report.Text, Denied: report.Denied, Report: report}
 	default:

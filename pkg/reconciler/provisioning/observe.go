@@ -17,6 +17,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
 // observe reads the state of one Provisioning into plain facts. While the state does not change, it
@@ -87,10 +88,20 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 
 // observeNext checks what the next run needs, if one is to start.
 func (r *Reconciler) observeNext(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, now time.Time) (plan.Seen, error) {
-	if step, starts := plan.Upcoming(seen, now); starts {
-		return seen, r.observeStart(ctx, p, step, &seen, now)
+	if err := r.observePins(p, &seen); err != nil {
+		return seen, err
 	}
-	return seen, nil
+	step, starts := plan.Upcoming(seen, now)
+	if !starts {
+		return seen, nil
+	}
+	if contract.OperationOf(step.Operation).ExcludesBackup() {
+		var err error
+		if seen.BackingUp, err = r.activeBackup(p); err != nil || seen.BackingUp != "" {
+			return seen, err
+		}
+	}
+	return seen, r.observeStart(ctx, p, step, &seen, now)
 }
 
 // observeStart checks what a run needs: hosts, a key, and a free run. A Provisioning that already
@@ -252,6 +263,28 @@ func (r *Reconciler) observeObjects(ctx context.Context, p *v1alpha1.Provisionin
 	}
 	if access := collected(*seen); access != nil && key != nil {
 		seen.Collected = resources.Fits([]byte(access.Certificate), key.Data[resources.KeyPrivateKey], now)
+	}
+	return nil
+}
+
+// observePins finds out which members have no pinned SSH host key, if a user requests another run: the run is
+// then to pin them. A text that cannot be parsed is left to the tasks, which report it.
+func (r *Reconciler) observePins(p *v1alpha1.Provisioning, seen *plan.Seen) error {
+	if !seen.Retries() {
+		return nil
+	}
+	known, err := r.configMap(p, contract.KnownHostsName(p.Name))
+	if err != nil || known == nil {
+		return err
+	}
+	pins, err := ssh.ParsePins(known.Data[contract.KeyKnownHosts])
+	if err != nil {
+		return nil
+	}
+	for _, n := range seen.Present() {
+		if n.HostUID != "" && pins.Of(n.HostUID) == nil {
+			seen.Unpinned = append(seen.Unpinned, n.Name)
+		}
 	}
 	return nil
 }

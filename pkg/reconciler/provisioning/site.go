@@ -174,7 +174,7 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	seen.Hosts = &plan.Need{}
 	removes := func() bool { return step.Request.Remove != nil }
 	if step, _ = plan.Upcoming(*seen, now); removes() { // another step than before, if a loss is not confirmed
-		return r.observeRemoval(ctx, p, step, seen, all)
+		return r.observeRemoval(ctx, p, step, seen, all, now)
 	}
 	if step.NeedsNoHosts() {
 		return r.observeKey(ctx, p, seen)
@@ -190,17 +190,9 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	if errors.As(err, &noFit) {
 		seen.RemoveFirst = true
 		if step, _ = plan.Upcoming(*seen, now); removes() {
-			return r.observeRemoval(ctx, p, step, seen, all)
+			return r.observeRemoval(ctx, p, step, seen, all, now)
 		}
-		seen.RemoveFirst = false
-		if without, ok := plan.WithoutSpare(*seen, noFit.Error(), now); ok {
-			if *seen = without; !plan.Starting(without, now) {
-				return nil
-			}
-			return r.observeKey(ctx, p, seen)
-		}
-		seen.Hosts.Missing = noFit.Error()
-		return nil
+		return r.observeWithoutHosts(ctx, p, seen, noFit.Error(), now)
 	}
 	if err != nil {
 		return fmt.Errorf("assign hosts: %w", err)
@@ -214,10 +206,24 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	return r.observeKey(ctx, p, seen)
 }
 
+// observeWithoutHosts is called if there is no host for lost nodes: what needs none goes on without them.
+func (r *Reconciler) observeWithoutHosts(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen, missing string, now time.Time) error {
+	seen.RemoveFirst = false
+	if without, ok := plan.WithoutSpare(*seen, missing, now); ok {
+		if *seen = without; !plan.Starting(without, now) {
+			return nil
+		}
+		return r.observeKey(ctx, p, seen)
+	}
+	seen.Hosts.Missing = missing
+	return nil
+}
+
 // observeRemoval checks the preconditions of a run that removes nodes. If a node is removed only
 // because it is pinned to another host, that host must be there: the removal wipes the node's disks,
-// and the mac-address in the spec may be wrong.
-func (r *Reconciler) observeRemoval(ctx context.Context, p *v1alpha1.Provisioning, step plan.Step, seen *plan.Seen, all []hosts.Host) error {
+// and the mac-address in the spec may be wrong. A node that works on a host in quarantine is not removed
+// before there is another host for it.
+func (r *Reconciler) observeRemoval(ctx context.Context, p *v1alpha1.Provisioning, step plan.Step, seen *plan.Seen, all []hosts.Host, now time.Time) error {
 	request, moves := change.Moved(seen.State(), step.Request)
 	if !moves {
 		return r.observeKey(ctx, p, seen)
@@ -226,6 +232,9 @@ func (r *Reconciler) observeRemoval(ctx context.Context, p *v1alpha1.Provisionin
 	then.PassOver = slices.DeleteFunc(seen.PassedOverHosts(), seen.SoftlyPassedOver)
 	var noFit *assign.NoFit
 	_, err := fits(request, then, all)
+	if errors.As(err, &noFit) && len(step.Request.Remove.Alive) > 0 {
+		return r.observeWithoutHosts(ctx, p, seen, noFit.Error(), now)
+	}
 	if errors.As(err, &noFit) {
 		seen.Hosts.Missing = "a node is pinned to another host, on which it cannot be installed, so no node is removed: " + noFit.Error() +
 			". What to do: correct the mac-address of the node, or make its host usable"

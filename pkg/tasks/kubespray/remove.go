@@ -62,6 +62,9 @@ func remove(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 	r := &remover{in: in, key: key, ports: ports, progress: progress, members: members, c: known}
 	r.in.Nodes = union(members.now.Nodes, in.Nodes, in.Request.Remove.Nodes)
 	r.in.Request.Members, r.in.Request.EtcdNext = members.now.Nodes, members.now.EtcdNext
+	if err := r.repin(ctx); err != nil {
+		return "", err
+	}
 	if err := r.choose(ctx); err != nil {
 		return "", err
 	}
@@ -151,7 +154,7 @@ func (r *remover) choose(ctx context.Context) error {
 // questions. Kubespray works through the first control plane, so those that leave are the last
 // ones.
 func (r *remover) order() error {
-	r.in.Request.Remove = &contract.Removal{Nodes: namesOf(r.leave), DrainSeconds: r.in.Request.Remove.DrainSeconds}
+	r.in.Request.Remove = &contract.Removal{Nodes: namesOf(r.leave), Alive: r.in.Request.Remove.Alive, DrainSeconds: r.in.Request.Remove.DrainSeconds}
 	r.in.Nodes, _ = inventory.Members(r.in.Request, r.in.Nodes)
 	staying := r.controlPlanes(namesOf(r.leave))
 	if len(staying) == 0 {
@@ -248,6 +251,11 @@ func (r *remover) meet(ctx context.Context) error {
 			continue
 		}
 		correctable[i].err = nil
+		if !r.ready[n.Name] && slices.Contains(r.in.Request.Remove.Alive, n.Name) {
+			return &task.Error{Reason: contract.ReasonHostUnreachable, Host: n.Name, Step: "connect by SSH",
+				Err: fmt.Errorf("node %s is not Ready any more, and its host %s %s. Nothing was changed. Its host is powered off before another one replaces it, if Metal3 can do that (%w)",
+					n.Name, n.Host, why, r.c.visits[i].err)}
+		}
 		if r.ready[n.Name] && named(r.members.now.Nodes, n.Name) {
 			return &task.Error{Reason: reason(r.c.visits[i].err), Host: n.Name, Step: "connect by SSH",
 				Err: fmt.Errorf("node %s is Ready, but its host %s %s, so the node cannot be removed: its pods would go on running. Nothing was changed. "+

@@ -240,6 +240,10 @@ func TestRemovalThatIsRefused(t *testing.T) {
 		"the members are not known": {func(l *living) { delete(l.installed.data, contract.KeyInstalled); l.in.Request.Members = nil }, contract.ReasonInvalidRequest, "which nodes the cluster has"},
 		"the record is unreadable":  {func(l *living) { l.installed.data[contract.KeyInstalled] = "{" }, contract.ReasonInvalidRequest, "installed.json"},
 		"a live node, but no SSH":   {func(l *living) { l.servers[2].Stop() }, contract.ReasonHostUnreachable, "node worker-2 is Ready, but its host host-3 did not answer"},
+		"in quarantine, and not alive any more": {func(l *living) {
+			l.in.Request.Remove.Alive, l.in.Request.Lost, l.nodes["worker-2"] = []string{"worker-2"}, []string{"worker-2"}, false
+			l.servers[2].Stop()
+		}, contract.ReasonHostUnreachable, "node worker-2 is not Ready any more, and its host host-3 did not answer. Nothing was changed"},
 		"another machine answers": {func(l *living) {
 			l.answers(map[int]func(io.Writer) int{2: says("name x", "card eth0 aa:bb:cc:00:00:01")})
 		}, contract.ReasonWrongMachine, "is another machine"},

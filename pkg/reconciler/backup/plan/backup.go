@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -91,13 +90,6 @@ type Step struct {
 	Message string
 }
 
-// exclusive are the operations during which no backup starts: they change the members of etcd, or its
-// machines. A snapshot beside any other operation is consistent.
-var exclusive = []string{
-	contract.OperationInstall, contract.OperationAddControlPlane, contract.OperationRemoveControlPlane,
-	contract.OperationUpgradeControlPlane, contract.OperationRestore, contract.OperationReset,
-}
-
 // Next returns the next step of a Backup that is not done.
 func Next(s Seen) Step {
 	switch {
@@ -115,7 +107,7 @@ func Next(s Seen) Step {
 		return wait("the site's settings are invalid: %s", s.Settings)
 	case s.Depot != "":
 		return wait("%s", s.Depot)
-	case slices.Contains(exclusive, s.Operation):
+	case s.Operation != "" && contract.OperationOf(s.Operation).ExcludesBackup():
 		return wait("waiting until run %s has ended: no backup starts during the operation %s", s.ClusterRun, s.Operation)
 	case s.Restoring:
 		return wait("waiting until the restore of the cluster is complete: see `kubectl bpa status -n %s %s`", s.Namespace, s.Provisioning)

@@ -58,6 +58,9 @@ func (s Seen) withoutRestore(replaced []string) change.State {
 	for _, l := range s.losses() {
 		if !l.Node.Standby {
 			state.Lost[l.Node.Name] = slices.Contains(replaced, l.Key())
+			if s.alive(l.Node) {
+				state.Alive = append(state.Alive, l.Node.Name)
+			}
 		}
 	}
 	return state
@@ -161,7 +164,7 @@ func refusedText(all []change.Refusal) string {
 // Only if there is one does the controller check hosts and keys, and ask the API server itself whether
 // hosts are lost.
 func Upcoming(s Seen, now time.Time) (Step, bool) {
-	s.Hosts, s.SSH, s.Queue = &Need{}, &Need{}, nil
+	s.Hosts, s.SSH, s.Queue, s.BackingUp = &Need{}, &Need{}, nil, ""
 	s.Site = maps.Clone(s.Site)
 	for name, h := range s.Site {
 		h.Live, h.PowerManaged = true, false // a run that waits until a host is off is about to start, too
@@ -231,6 +234,9 @@ func (s Seen) pending() string {
 	step, ok := s.nextChange()
 	if step.Request.Restore != nil {
 		return step.String()
+	}
+	if r := step.Request.Remove; r != nil && len(r.Alive) > 0 {
+		return ""
 	}
 	if !ok || len(step.Replace) > 0 && len(step.Add)+len(step.Remove)+len(step.Uncordon) == 0 {
 		return ""

@@ -136,7 +136,9 @@ func (s Seen) unconfirmed() (nodes []string) {
 	}
 	state := s.State()
 	for _, step := range change.Plan(state) {
-		nodes = append(nodes, step.Remove...)
+		if r := step.Request.Remove; r == nil || len(r.Alive) == 0 { // otherwise another host takes the node's place
+			nodes = append(nodes, step.Remove...)
+		}
 	}
 	return slices.DeleteFunc(nodes, func(name string) bool {
 		return slices.ContainsFunc(state.Unfinished, func(n contract.Node) bool { return n.Name == name })

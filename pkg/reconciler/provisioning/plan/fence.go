@@ -8,11 +8,17 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/change"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/health"
 )
 
 // fenceLimit is the time that Metal3 has to power a lost host off. After it, the host is replaced all
 // the same.
 const fenceLimit = 5 * time.Minute
+
+// lookAgain is the time until the next check while the looks have not decided about a node. The monitor wakes the
+// Provisioning earlier.
+const lookAgain = 30 * time.Second
 
 // fencing is how far the fencing of a host is.
 type fencing int
@@ -52,9 +58,13 @@ func fence(s Seen, now time.Time) (Step, bool) {
 	}
 	next := s.operation(now)
 	ask, wait, until := s.toFence(gone(next), now)
+	unseen := s.unseen(ask)
 	switch {
 	case next.Request.Restore != nil && !s.mayFence():
 		return Step{}, false
+	case len(unseen) > 0 && next.Request.Restore == nil:
+		return Step{Do: Stay, Reason: ReasonFencing, After: lookAgain, Message: fmt.Sprintf(
+			"waiting for the looks at the nodes of %s: a node that is Ready is drained, and its host is not powered off", some(unseen, ", "))}, true
 	case len(ask) > 0:
 		return Step{Do: Fence, Hosts: ask, Reason: ReasonFencing, After: fenceLimit, Message: fmt.Sprintf(
 			"asking Metal3 to power off %s, so that the lost node cannot run beside its replacement", some(ask, ", "))}, true
@@ -63,6 +73,34 @@ func fence(s Seen, now time.Time) (Step, bool) {
 			"waiting until Metal3 has powered off %s, at most until %s", some(wait, ", "), until.UTC().Format(time.RFC3339))}, true
 	}
 	return Step{}, false
+}
+
+// alive reports whether the node works although its host is in quarantine. It then leaves the cluster in a run of
+// its own, which drains it and resets its machine, so that nothing is left to power off. A host that is being
+// powered off, or that BPA does not hold, gets no such run.
+func (s Seen) alive(n contract.Node) bool {
+	h := s.Site[n.Host]
+	return h.Ours && h.Claimed && h.Quarantined && h.FencedAt.IsZero() && s.Limits.Drain > 0 && s.Health != nil && s.Health.Unchecked == "" &&
+		s.Health.API == health.APIAnswers && s.Health.Nodes[n.Name].State == health.NodeReady
+}
+
+// aliveText completes the description of a lost host whose node works.
+func (s Seen) aliveText(n contract.Node) string {
+	if s.Memory == nil || !s.alive(n) || !change.CanEvacuate(s.State(), n) {
+		return ""
+	}
+	return "; its node is Ready: it is drained and removed before another host takes its place"
+}
+
+// unseen returns those of the hosts in quarantine of whose nodes the looks do not say yet whether they are Ready.
+func (s Seen) unseen(hosts []string) (names []string) {
+	for _, n := range s.members() {
+		waits := s.Looking || s.Health != nil && s.Health.Unchecked == "" && s.Health.API == health.APIAnswers && undecided(s.Health.Nodes[n.Name])
+		if waits && slices.Contains(hosts, n.Host) && s.Site[n.Host].Quarantined {
+			names = append(names, n.Host)
+		}
+	}
+	return names
 }
 
 // toFence returns the hosts of these lost nodes that Metal3 has to power off, those that it is powering

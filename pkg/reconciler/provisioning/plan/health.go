@@ -34,7 +34,7 @@ const expiresSoon = 30 * 24 * time.Hour
 const longestHealth = 256
 
 // Health is what the looks at the installed cluster have shown. No decision depends on it, except which nodes
-// get their Softwares now.
+// get their Softwares now, and whether a node on a host in quarantine is drained before another host replaces it.
 type Health struct {
 	// Unchecked explains why nothing can be seen; empty: Report says what was seen. Denied means that the
 	// cluster rejects the credentials.

@@ -9,7 +9,7 @@ import (
 
 // HostOf returns the observed state of a host. owner and uid identify the Provisioning.
 func HostOf(owner sitehosts.Owner, uid string, h sitehosts.Host) Host {
-	seen := Host{UID: h.UID, Ours: owner.Holds(h), Lost: h.Lost, Wiped: h.Wiped, Trouble: h.Trouble, Labels: h.Labels, MACs: h.MACs}
+	seen := Host{UID: h.UID, Ours: owner.Holds(h), Lost: h.Lost, Wiped: h.Wiped, Quarantined: h.Quarantined, Trouble: h.Trouble, Labels: h.Labels, MACs: h.MACs}
 	switch {
 	case seen.Ours:
 		seen.Claimed = h.Holder.UID == uid

@@ -30,7 +30,7 @@ func reportNodes(status *v1alpha1.ProvisioningStatus, s Seen, now time.Time) {
 	for _, n := range s.nodes() {
 		h, why := s.Site[n.Host], ""
 		if i := slices.IndexFunc(losses, func(l Loss) bool { return l.of(n) }); i >= 0 {
-			why = losses[i].Why + h.powerText(now)
+			why = losses[i].Why + h.powerText(now) + s.aliveText(n)
 		}
 		if !h.Ours && why == "" {
 			continue

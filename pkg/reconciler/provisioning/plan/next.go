@@ -91,6 +91,7 @@ const (
 	ReasonUpgradeWaiting = "UpgradeWaiting"
 	ReasonGivingBack     = "GivingBackHosts"
 	ReasonFencing        = "FencingHosts"
+	ReasonBackingUp      = "WaitingForBackup"
 	ReasonRestoreRefused = "RestoreRefused"
 	reasonAvailable      = "Available"
 	reasonStoring        = "StoringKubeconfig"
@@ -112,7 +113,7 @@ func Next(seen Seen, now time.Time) Step {
 // next returns the step without regard to Softwares.
 func next(seen Seen, now time.Time) Step {
 	rules := []func(Seen, time.Time) (Step, bool){
-		deleting, storing, working, surplusClaims, installed, settings, invalid, plugins, depot, leftovers, restoreRefused, unwanted, failed, changed, controlPlaneLost, upgradeWaits, paused, hosts, sshKey, fence,
+		deleting, storing, working, surplusClaims, installed, settings, invalid, plugins, depot, leftovers, restoreRefused, unwanted, failed, changed, controlPlaneLost, upgradeWaits, paused, backingUp, hosts, sshKey, fence,
 	}
 	for _, rule := range rules {
 		if step, ok := rule(seen, now); ok {
@@ -157,8 +158,8 @@ func installed(s Seen, now time.Time) (Step, bool) {
 	if !s.Installed() {
 		return Step{}, false
 	}
-	if s.asked() && (!s.usable(now) || s.incomplete() && s.NoSpare == "" || s.repairsPlugins()) {
-		return Step{}, false // a second run collects a new kubeconfig, finds hosts for missing nodes, or repairs plugins
+	if s.asked() && (!s.usable(now) || s.incomplete() && s.NoSpare == "" || s.repairsPlugins() || len(s.Unpinned) > 0) {
+		return Step{}, false // a second run collects a new kubeconfig, finds hosts for missing nodes, repairs plugins, or pins host keys
 	}
 	if newest := s.Newest(); newest != nil && newest.State == Failed && !s.settled() {
 		return Step{}, false // its plugins have failed
@@ -280,6 +281,15 @@ func controlPlaneLost(s Seen, _ time.Time) (Step, bool) {
 
 func paused(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonPaused, Message: "spec.paused is set: no new work is started"}, s.Paused
+}
+
+// backingUp starts no run that changes the members of etcd, or their machines, while a Backup copies etcd. The
+// copy would fail, or be that of an etcd that is being filled.
+func backingUp(s Seen, now time.Time) (Step, bool) {
+	if s.BackingUp == "" || !contract.OperationOf(s.operation(now).Operation).ExcludesBackup() {
+		return Step{}, false
+	}
+	return Step{Do: Stay, Reason: ReasonBackingUp, Message: "waiting until Backup " + s.BackingUp + " has ended"}, true
 }
 
 func hosts(s Seen, _ time.Time) (Step, bool) {

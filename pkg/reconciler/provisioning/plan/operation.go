@@ -10,8 +10,8 @@ import (
 
 // operation returns the operation of a run that starts now, with its request. A kubeconfig that a user requests is
 // first, because it needs no host. Then comes the next change of an installed cluster, if there is one. The plugins are
-// last, because they need the nodes. Otherwise a user has requested the run, which claims missing standby hosts, or
-// repairs the plugins.
+// last, because they need the nodes. Otherwise a user has requested the run, which pins missing host keys, claims missing
+// standby hosts, or repairs the plugins.
 func (s Seen) operation(now time.Time) change.Step {
 	if s.onlyCollects() {
 		return s.collect()
@@ -20,12 +20,15 @@ func (s Seen) operation(now time.Time) change.Step {
 		return change.Step{Operation: contract.OperationInstall, Request: s.Request}
 	}
 	if s.collectsFirst(now) {
+		if len(s.Unpinned) > 0 { // the check collects a kubeconfig too, and can reach a node without a pinned key
+			return change.Check(s.State())
+		}
 		return s.collect()
 	}
 	if step, ok := s.nextChange(); ok {
 		return step
 	}
-	if s.owesCheck() {
+	if s.owesCheck() || s.asked() && len(s.Unpinned) > 0 {
 		return change.Check(s.State())
 	}
 	switch due := s.PluginChange() != "" && !s.asked(); {

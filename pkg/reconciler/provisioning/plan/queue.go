@@ -87,8 +87,8 @@ func (q *Queue) runs() string {
 }
 
 // reportQueue stores since when the Provisioning waits, and its place. If its turn came but the run
-// could not be created, or lost hosts are powered off first, it keeps only the time: others may then
-// pass, and a later try is not behind those that began to wait after it.
+// could not be created, lost hosts are powered off first, or a Backup is active, it keeps only the time:
+// others may then pass, and a later try is not behind those that began to wait after it.
 func reportQueue(status *v1alpha1.ProvisioningStatus, s Seen, step Step, err error) {
 	before := status.Queue
 	status.Queue = nil
@@ -100,7 +100,7 @@ func reportQueue(status *v1alpha1.ProvisioningStatus, s Seen, step Step, err err
 		}
 		status.Progress.Summary = "queued, " + s.Queue.place()
 	case before == nil:
-	case step.Do == StartRun && err != nil, step.Reason == ReasonFencing:
+	case step.Do == StartRun && err != nil, step.Reason == ReasonFencing, step.Reason == ReasonBackingUp:
 		status.Queue = &v1alpha1.QueueStatus{Since: before.Since}
 		unqueue(status, s)
 	default:

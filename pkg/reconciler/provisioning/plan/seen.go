@@ -59,6 +59,12 @@ type Seen struct {
 	// cluster; nil: there is none. Both are observed only if NeedsBackups reports so.
 	Source Source
 	Backup *v1alpha1.Backup
+	// Unpinned are the names of members that are not lost and have no pinned SSH host key. They are observed
+	// only if Retries reports so: a user who has deleted the line of a member then requests a run.
+	Unpinned []string
+	// BackingUp is the name of a Backup of this cluster whose run is active; empty: there is none. It is
+	// observed if a run could start that excludes it.
+	BackingUp string
 	// Invalid explains why the spec cannot be used. The webhook should have rejected such a spec.
 	Invalid string
 	// Settings explains why the site's settings cannot be used, and Depot why the depot cannot be
@@ -117,8 +123,9 @@ type Seen struct {
 	KeyChanged bool
 
 	// Health is what the looks at the installed cluster have shown; nil: nothing is known yet, and the
-	// status stays as it is.
-	Health *Health
+	// status stays as it is. Looking means that the first looks are not complete.
+	Health  *Health
+	Looking bool
 
 	// Progress is the last progress that the kubespray task wrote.
 	Progress *contract.Progress
@@ -353,6 +360,9 @@ func (s Seen) back(keys []string) bool {
 
 // Complete reports whether the cluster was installed completely once.
 func (s Seen) Complete() bool { return s.installedDigest() != "" || s.Memory != nil }
+
+// Retries reports whether a user requests another run in an installed cluster.
+func (s Seen) Retries() bool { return s.asked() && s.Memory != nil && s.Complete() && !s.Deleting }
 
 // asked reports whether a user has requested another run that has not started yet.
 func (s Seen) asked() bool {

@@ -23,6 +23,8 @@ type Host struct {
 	// Lost means that the host is being deleted, in quarantine or wiped. Wiped means that Metal3 has
 	// removed the operating system under its node, or is doing so.
 	Lost, Wiped bool
+	// Quarantined means that the host is lost only because it is in quarantine.
+	Quarantined bool
 	// PowerManaged means that Metal3 can power the host off. SwitchedOff means that it is off and stays
 	// off.
 	PowerManaged, SwitchedOff bool

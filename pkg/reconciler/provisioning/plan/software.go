@@ -73,7 +73,7 @@ func (s Seen) nextSoftware(now time.Time) softwareRun {
 	if s.Memory == nil || !s.Complete() || s.Deleting {
 		return softwareRun{}
 	}
-	changes, again := software.Due(s.Software.Wanted, s.presentMembers(), s.softwareRecord(), s.aliveSince, s.Software.Asked, now)
+	changes, again := software.Due(s.Software.Wanted, s.Present(), s.softwareRecord(), s.aliveSince, s.Software.Asked, now)
 	next := softwareRun{changes: changes, inputs: s.softwareInputs(), attempt: 1}
 	if again.After(now) {
 		next.after = again.Sub(now)
@@ -120,21 +120,21 @@ func (s Seen) softwareAnswered() bool {
 
 // nothingToLookAt reports whether no node of the cluster has a package, and none is to have one.
 func (s Seen) nothingToLookAt() bool {
-	return !slices.ContainsFunc(s.presentMembers(), func(n contract.Node) bool {
+	return !slices.ContainsFunc(s.Present(), func(n contract.Node) bool {
 		return len(s.Software.Record.Of(n).Packages) > 0 || slices.ContainsFunc(s.Software.Wanted, func(w contract.Software) bool { return w.On(n.Roles) })
 	})
 }
 
 // noneAlive reports whether no node of the cluster is alive. A run for a request waits for the first one.
 func (s Seen) noneAlive() bool {
-	return !slices.ContainsFunc(s.presentMembers(), func(n contract.Node) bool {
+	return !slices.ContainsFunc(s.Present(), func(n contract.Node) bool {
 		_, alive := s.aliveSince(n)
 		return alive
 	})
 }
 
-// presentMembers returns the nodes of the cluster that are not lost.
-func (s Seen) presentMembers() []contract.Node {
+// Present returns the nodes of the cluster that are not lost.
+func (s Seen) Present() []contract.Node {
 	return slices.DeleteFunc(slices.Clone(s.members()), func(n contract.Node) bool {
 		return slices.ContainsFunc(s.losses(), func(l Loss) bool { return l.Node.Name == n.Name && !l.Node.Standby })
 	})

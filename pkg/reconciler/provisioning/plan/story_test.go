@@ -330,6 +330,12 @@ func (w *scene) happen(t *testing.T, words []string) {
 		w.end(t, "fails", "Failed")
 	case "backup", "restore", "proves", "begins", "key": // see story_restore_test.go
 		w.restores(t, words[0], words[1:])
+	case "looking": // the first looks at the cluster are not complete: yes or no
+		w.seen.Looking = arg(1) == "yes"
+	case "unpinned": // a user has deleted the SSH host keys of these members; none: they are pinned again
+		w.seen.Unpinned = words[1:]
+	case "backing-up": // the run of this Backup is active; empty: it has ended
+		w.seen.BackingUp = arg(1)
 	case "history", "software", "software-disruption", "software-unknown", "software-asked", "software-looked", "software-installed", "software-silent", "software-failed":
 		w.softwares(t, words[0], words[1:])
 	case "forgotten":
@@ -633,13 +639,13 @@ func (w *scene) host(t *testing.T, name, what, text string) {
 	case "anew":
 		h = Host{UID: w.seen.Site[name].UID + "-anew"}
 	case "lost":
-		h.Lost, h.Trouble = true, text
+		h.Lost, h.Trouble, h.Quarantined = true, text, strings.HasPrefix(text, "in quarantine")
 	case "trouble":
 		h.Trouble = text
 	case "wiped":
 		h.Lost, h.Wiped, h.Trouble = true, true, "wiped: Metal3 has removed its operating system, or is doing so (deprovisioning)"
 	case "well":
-		h.Lost, h.Wiped, h.Trouble = false, false, ""
+		h.Lost, h.Wiped, h.Trouble, h.Quarantined = false, false, "", false
 	case "bare":
 		h.Ours, h.Claimed, h.Bare = true, true, true
 	case "imaging":

@@ -1,0 +1,36 @@
+package kubespray
+
+import (
+	"context"
+	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// repin pins the host keys of members that have none, because a user has deleted their lines: no other run
+// contacts a member for the first time. meet proves whose machines they are. A machine that does not answer gets
+// no pin; the check of the cluster reports its node.
+func (r *remover) repin(ctx context.Context) error {
+	missing := slices.DeleteFunc(slices.Clone(r.in.Nodes), func(n contract.Node) bool {
+		known := r.c.pins.Of(n.HostUID) != nil || slices.Contains(r.in.Request.Lost, n.Name)
+		return known || n.Address == "" || !named(r.members.now.Nodes, n.Name)
+	})
+	if len(missing) == 0 {
+		return nil
+	}
+	r.progress.set(0, "Pin the SSH host keys of "+names(missing))
+	in := r.in.only(missing)
+	in.Request.OperatingSystem = "" // does not matter here
+	c, err := meet(ctx, in, r.key, r.ports)
+	if err != nil {
+		return err
+	}
+	r.c = c
+	visits := slices.Clone(c.visits)
+	for i := range visits {
+		if silence(visits[i].err) {
+			visits[i].err = nil
+		}
+	}
+	return worst(in, visits)
+}
