@@ -78,9 +78,12 @@ func (w *watch) gate(ctx context.Context, ports Ports, ignore func(trouble) bool
 	return nil
 }
 
-// beside reports whether the run changes a part of a cluster that exists. A restore and an installation
-// concern all nodes.
+// beside reports whether the run changes a part of a cluster that exists. A restore, an installation and a check of
+// the cluster, which removes no node, concern all nodes.
 func (in Input) beside(members *installed) bool {
+	if r := in.Request.Remove; r != nil && len(r.Nodes)+len(r.Sets) == 0 {
+		return false
+	}
 	return members.text != "" && contract.OperationOf(in.Request.Operation).ChangesCluster() && in.Request.Restore == nil
 }
 
