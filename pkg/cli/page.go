@@ -222,7 +222,7 @@ func pluginTable(p *v1alpha1.Provisioning) string {
 		if len(r.NeededBy) > 0 {
 			message = strings.TrimPrefix(message+"; needed by "+strings.Join(r.NeededBy, ", "), "; ")
 		}
-		rows = append(rows, []string{r.Name, clean(r.Version), string(r.State), test, message})
+		rows = append(rows, []string{r.Name, dash(clean(r.Version)), string(r.State), test, message})
 	}
 	return columns(rows)
 }

@@ -57,7 +57,7 @@ func (v *planView) pluginRows() string {
 		case len(p.NeededBy) > 0:
 			what += ", because " + strings.Join(p.NeededBy, ", ") + " needs it"
 		}
-		rows = append(rows, []string{p.Name, p.Version, what})
+		rows = append(rows, []string{p.Name, dash(p.Version), what})
 	}
 	return "\n" + columns(rows)
 }

@@ -95,7 +95,7 @@ func unknownPlugin(name string) error {
 // pluginPage describes a plugin.
 func pluginPage(p plugin.Plugin) (string, error) {
 	if p.Status == plugin.Retired {
-		return fmt.Sprintf("%s  (retired)\n%s\n\nIt cannot be installed: %s.\n", p.Name, p.Description, strings.TrimRight(p.Reason, ".")) + instead(p), nil
+		return fmt.Sprintf("%s  (retired)\n%s\n\nIt is skipped in every cluster: %s.\n", p.Name, p.Description, strings.TrimRight(p.Reason, ".")) + instead(p), nil
 	}
 	parameters, err := parameterTable(p)
 	if err != nil {

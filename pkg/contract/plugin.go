@@ -8,7 +8,8 @@ import (
 // Plugin is a plugin that the Provisioning asks for, or that such a plugin needs. A Request lists
 // plugins in the order of their needs.
 type Plugin struct {
-	Name    string `json:"name"`
+	Name string `json:"name"`
+	// Version is empty only for a retired plugin, which is skipped.
 	Version string `json:"version"`
 	// Parameters are a JSON object: the user's parameters, completed with the defaults of the plugin's
 	// schema. Empty: no parameters.

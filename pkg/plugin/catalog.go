@@ -71,7 +71,8 @@ func (c Catalog) live() []string {
 }
 
 // Order returns the named plugins and all plugins that they need, each after those that it needs. The
-// order of names counts as far as the needs permit, and a name may occur twice.
+// order of names counts as far as the needs permit, and a name may occur twice. A retired plugin needs
+// none.
 func (c Catalog) Order(names ...string) ([]Plugin, error) {
 	o := order{catalog: c, state: map[string]visit{}}
 	for _, name := range names {
@@ -110,8 +111,6 @@ func (o *order) add(name string) error {
 		circle := append(slices.Clone(o.path[slices.Index(o.path, name):]), name)
 		return &OrderError{Problem{Kind: Circle, Plugin: name, Message: "plugins need each other: " + strings.Join(circle, " needs "),
 			Advice: "remove one of these needs in a plugin.yaml"}}
-	case p.Status == Retired:
-		return &OrderError{retired(p)}
 	}
 	o.state[name] = open
 	o.path = append(o.path, name)
@@ -135,9 +134,10 @@ type Asked struct {
 
 // Choose returns what a cluster gets of the plugins that a user asks for: they and the plugins that
 // they need, in the order of their needs, with complete parameters. skip tells why a plugin is not
-// installed, in words such as "no node has SR-IOV"; empty: it is installed. A plugin is also skipped if
-// one that it needs is, and a plugin that only skipped plugins need is left out. Problems are those of
-// Validate; with one, nothing is chosen.
+// installed, in words such as "no node has SR-IOV"; empty: it is installed. It is called only for plugins
+// that can be installed: a retired plugin is always skipped, and has neither version nor parameters. A
+// plugin is also skipped if one that it needs is, and a plugin that only skipped plugins need is left out.
+// Problems are those of Validate; with one, nothing is chosen.
 func (c Catalog) Choose(asked []Asked, skip func(Definition) string) ([]contract.Plugin, []Problem) {
 	if found := c.Validate(asked); len(found) > 0 {
 		return nil, found
@@ -158,11 +158,14 @@ func (c Catalog) Choose(asked []Asked, skip func(Definition) string) ([]contract
 		if !slices.Contains(names, p.Name) && len(needed[p.Name]) == 0 {
 			continue
 		}
-		complete, found := p.Complete(parameters[p.Name])
-		if len(found) > 0 {
-			return nil, found
+		one := contract.Plugin{Name: p.Name, Version: p.Version, Skip: reasons[p.Name], Digest: p.Digest()}
+		if p.Status != Retired {
+			complete, found := p.Complete(parameters[p.Name])
+			if len(found) > 0 {
+				return nil, found
+			}
+			one.Parameters = complete
 		}
-		one := contract.Plugin{Name: p.Name, Version: p.Version, Parameters: complete, Skip: reasons[p.Name], Digest: p.Digest()}
 		if !slices.Contains(names, p.Name) {
 			one.NeededBy = needed[p.Name]
 		}
@@ -174,7 +177,10 @@ func (c Catalog) Choose(asked []Asked, skip func(Definition) string) ([]contract
 func reasonsToSkip(ordered []Plugin, skip func(Definition) string) map[string]string {
 	reasons := map[string]string{}
 	for _, p := range ordered {
-		reason := skip(p.Definition)
+		reason := p.WhyRetired()
+		if p.Status != Retired {
+			reason = skip(p.Definition)
+		}
 		for _, need := range p.Needs {
 			if reason == "" && reasons[need] != "" {
 				reason = fmt.Sprintf("it needs %s, which is skipped: %s", need, reasons[need])

@@ -58,7 +58,8 @@ func TestOrder(t *testing.T) {
 		"b a b": "a b",
 		"ring1": `plugins need each other: ring1 needs ring2 needs ring3 needs ring1; remove one of these needs in a plugin.yaml`,
 		"bad":   `plugin bad needs plugin "missing", which does not exist; use one of a, b, bad, c, d, ring1, ring2, ring3, worse`,
-		"worse": "plugin old is retired: it is old; use a",
+		"old":   "old",
+		"worse": "old worse",
 	} {
 		got, err := c.Order(strings.Fields(asked)...)
 		text := namesOf(got)
@@ -83,17 +84,19 @@ func TestValidate(t *testing.T) {
 		asked []Asked
 		want  []string
 	}{
-		"good":      {ask("sriov-network", "multus"), nil},
-		"unknown":   {ask("mltus"), []string{`Unknown: plugin "mltus" does not exist; use multus`}},
-		"far off":   {ask("database"), []string{`Unknown: plugin "database" does not exist; use one of multus, ring1, ring2, sriov-network`}},
-		"duplicate": {ask("multus", "multus"), []string{`Duplicate: plugin "multus" is listed twice; list each plugin once`}},
-		"retired":   {ask("old", "gone"), []string{"Retired: plugin old is retired: it is old; use a", "Retired: plugin gone is retired: it is gone; remove it"}},
-		"circle":    {ask("ring1"), []string{"Circle: plugins need each other: ring1 needs ring2 needs ring1; remove one of these needs in a plugin.yaml"}},
-		"version":   {[]Asked{{Name: "multus", Version: "v2"}}, []string{`Version: plugin multus has no version "v2"; use version v1, or leave the version out`}},
+		"good":                   {ask("sriov-network", "multus"), nil},
+		"unknown":                {ask("mltus"), []string{`Unknown: plugin "mltus" does not exist; use multus`}},
+		"far off":                {ask("database"), []string{`Unknown: plugin "database" does not exist; use one of multus, ring1, ring2, sriov-network`}},
+		"duplicate":              {ask("multus", "multus"), []string{`Duplicate: plugin "multus" is listed twice; list each plugin once`}},
+		"retired":                {ask("old", "gone"), nil},
+		"retired, with settings": {[]Asked{{Name: "old", Version: "v2", Parameters: json.RawMessage(`{"size":1}`)}}, nil},
+		"retired, twice":         {ask("old", "old"), []string{`Duplicate: plugin "old" is listed twice; list each plugin once`}},
+		"circle":                 {ask("ring1"), []string{"Circle: plugins need each other: ring1 needs ring2 needs ring1; remove one of these needs in a plugin.yaml"}},
+		"version":                {[]Asked{{Name: "multus", Version: "v2"}}, []string{`Version: plugin multus has no version "v2"; use version v1, or leave the version out`}},
 		"parameter": {[]Asked{{Name: "multus", Parameters: json.RawMessage(`{"size":"big"}`)}},
 			[]string{`Parameter: parameter size of plugin multus: must be of type integer: "string"; see "kubectl bpa plugins show multus"`}},
 		"several": {[]Asked{{Name: "old"}, {Name: "multus", Parameters: json.RawMessage(`{"sise":1}`)}},
-			[]string{"Retired: plugin old is retired: it is old; use a", "Parameter: parameter sise of plugin multus: there is no such parameter; use size"}},
+			[]string{"Parameter: parameter sise of plugin multus: there is no such parameter; use size"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -108,7 +111,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
-	c := catalog(t, "multus", "nfd", "sriov-network: multus nfd", "app: sriov-network", "other")
+	c := catalog(t, "multus", "nfd", "sriov-network: multus nfd", "app: sriov-network", "other", "worse: old multus")
 	skip := func(reason string) func(Definition) string {
 		return func(d Definition) string {
 			if d.Nodes.SRIOV {
@@ -121,6 +124,7 @@ func TestChoose(t *testing.T) {
 	plugin := func(name, skip string, neededBy ...string) contract.Plugin {
 		return contract.Plugin{Name: name, Version: "v1", Parameters: one, Skip: skip, NeededBy: neededBy}
 	}
+	const old = "it is retired: it is old; use a instead"
 	for name, tc := range map[string]struct {
 		asked, reason string
 		want          []contract.Plugin
@@ -130,6 +134,8 @@ func TestChoose(t *testing.T) {
 		"no needs of a skipped plugin": {"multus sriov-network", "no node has SR-IOV", []contract.Plugin{plugin("multus", ""), plugin("sriov-network", "no node has SR-IOV")}},
 		"what needs a skipped plugin":  {"app other", "no node has SR-IOV", []contract.Plugin{plugin("app", "it needs sriov-network, which is skipped: no node has SR-IOV"), plugin("other", "")}},
 		"nothing":                      {"", "", []contract.Plugin{}},
+		"retired":                      {"gone other old", "", []contract.Plugin{{Name: "gone", Skip: "it is retired: it is gone"}, plugin("other", ""), {Name: "old", Skip: old}}},
+		"what needs a retired plugin":  {"worse", "", []contract.Plugin{plugin("worse", "it needs old, which is skipped: "+old)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked []Asked
@@ -163,6 +169,14 @@ func TestShipped(t *testing.T) {
 	for name, p := range all {
 		if _, err := all.Order(name); p.Status == Live && err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+		for _, need := range p.Needs {
+			if all[need].Status == Retired {
+				t.Errorf("%s needs %s, which is retired", name, need)
+			}
+		}
+		if why := p.WhyRetired(); (why != "") != (p.Status == Retired) || !strings.Contains(why, p.Successor) || len(why) > 400 {
+			t.Errorf("%s: %d bytes: %q", name, len(why), why) // status.plugins shows at most 512 bytes
 		}
 		if p.Successor != "" && all[p.Successor].Status != Live {
 			t.Errorf("%s: its successor %s cannot be installed", name, p.Successor)

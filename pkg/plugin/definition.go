@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -18,8 +19,8 @@ type Definition struct {
 	Description string `json:"description"`
 	// Status tells if the plugin can be installed. Empty: live.
 	Status Status `json:"status,omitempty"`
-	// Reason and Successor are for a retired plugin: why it cannot be installed, and the name of the
-	// plugin that users install instead. Successor is empty if no plugin does its work.
+	// Reason and Successor are for a retired plugin: why it is skipped, and the name of the plugin that
+	// users install instead. Successor is empty if no plugin does its work; Reason then says what does.
 	Reason    string `json:"reason,omitempty"`
 	Successor string `json:"successor,omitempty"`
 	// Upstream is the URL of the software's home, and License its SPDX identifier.
@@ -58,10 +59,24 @@ type Definition struct {
 // Status tells if a plugin can be installed.
 type Status string
 
+// A Retired plugin can be requested, because users have its name in their files, but it is skipped.
 const (
 	Live    Status = "live"
 	Retired Status = "retired"
 )
+
+// WhyRetired returns why a retired plugin is skipped and what users install instead, such as "it is
+// retired: REASON; use multus instead". It is empty for a plugin that can be installed.
+func (d Definition) WhyRetired() string {
+	if d.Status != Retired {
+		return ""
+	}
+	text := "it is retired: " + strings.TrimRight(d.Reason, ".")
+	if d.Successor != "" {
+		text += "; use " + d.Successor + " instead"
+	}
+	return text
+}
 
 // File is a file that configure.yml downloads to nodes. The playbook reads plugin_files.NAME.url and
 // plugin_files.NAME.sha256; the URL is that of the depot if the cluster has one.

@@ -12,7 +12,6 @@ type Kind string
 const (
 	Unknown      Kind = "Unknown" // no such plugin in the catalog; the depot may have it
 	Duplicate    Kind = "Duplicate"
-	IsRetired    Kind = "Retired"
 	Circle       Kind = "Circle"
 	BadVersion   Kind = "Version"
 	BadParameter Kind = "Parameter"
@@ -52,7 +51,8 @@ func problemOfOrder(err error) Problem {
 }
 
 // Validate returns everything that is wrong with what a user asks for. A plugin's version must be the
-// one in the catalog.
+// one in the catalog. A retired plugin is no problem, whatever its version and parameters: it is skipped
+// (see Choose), so that the files of its users stay valid.
 func (c Catalog) Validate(asked []Asked) (found []Problem) {
 	seen, good := map[string]bool{}, []string{}
 	for _, a := range asked {
@@ -63,9 +63,7 @@ func (c Catalog) Validate(asked []Asked) (found []Problem) {
 			continue
 		case !ok:
 			found = append(found, c.unknown(a.Name))
-		case p.Status == Retired:
-			found = append(found, retired(p))
-		default:
+		case p.Status != Retired:
 			good = append(good, a.Name)
 			found = append(found, p.validate(a)...)
 		}
@@ -90,14 +88,6 @@ func (p Plugin) validate(a Asked) (found []Problem) {
 
 func (c Catalog) unknown(name string) Problem {
 	return Problem{Kind: Unknown, Plugin: name, Message: fmt.Sprintf("plugin %.100q does not exist", name), Advice: c.instead(name)}
-}
-
-func retired(p Plugin) Problem {
-	out := Problem{Kind: IsRetired, Plugin: p.Name, Message: fmt.Sprintf("plugin %s is retired: %s", p.Name, p.Reason), Advice: "remove it"}
-	if p.Successor != "" {
-		out.Advice = "use " + p.Successor
-	}
-	return out
 }
 
 // instead is advice for a name that is not in the catalog.

@@ -43,6 +43,8 @@ func TestPlugins(t *testing.T) {
 		{"KUDPlugins: [sriov-network]", AnyHost, []string{"multus sriov-network", "nfd sriov-network", "sriov-network"}},
 		{"KUDPlugins: [sriov-network]", noSRIOV, []string{"sriov-network no node has SR-IOV"}},
 		{"KUDPlugins: [sriov-network, nfd]", noSRIOV, []string{"nfd", "sriov-network no node has SR-IOV"}},
+		{"KUDPlugins: [topology-manager, multus]", noSRIOV, []string{"multus", "topology-manager " + plugin.Shipped()["topology-manager"].WhyRetired()}},
+		{"KUDPlugins: [emco]\nplugins: {emco: {version: v1, parameters: {a: 1}}}", AnyHost, []string{"emco " + plugin.Shipped()["emco"].WhyRetired()}},
 		{"KUDPlugins: [ours, multus]\nplugins: {ours: {version: v1}}", AnyHost, []string{"multus", "ours plugins/ours:v1"}},
 	} {
 		got := namesOf(t, r.text, r.fit)

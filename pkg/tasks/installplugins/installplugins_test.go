@@ -122,6 +122,21 @@ func TestSkip(t *testing.T) {
 	}
 }
 
+// A retired plugin is skipped, and the others are installed.
+func TestSkipRetired(t *testing.T) {
+	w := newFixture(t).wants("lonely")
+	w.in.Request.Plugins = append([]contract.Plugin{{Name: "olden", Skip: "it is retired: old; use lonely instead", Intent: "i-olden"}}, w.in.Request.Plugins...)
+	out, err := w.run(t.Context())
+	if err != nil || out.Summary != "1 installed, 1 skipped" {
+		t.Errorf("%+v, %v", out, err)
+	}
+	compare(t, "record", []string{"olden Skipped: it is retired: old; use lonely instead", "lonely Installed"}, w.states())
+	compare(t, "calls", []string{"apply lonely", "ready lonely"}, w.cluster.done)
+	if row := w.rows()[0]; row.Version != "" || row.Digest != "" || row.Intent != "i-olden" {
+		t.Errorf("row %+v", row)
+	}
+}
+
 // A plugin whose hosts are not in the inventory is skipped, unless the cluster has it already.
 func TestNoNodeFits(t *testing.T) {
 	w := newFixture(t).wants("base", "upper")

@@ -92,8 +92,8 @@ func (s *source) find(ctx context.Context, p contract.Plugin) (found plugin.Plug
 func (s *source) shipped(p contract.Plugin) (plugin.Plugin, error) {
 	found, ok := s.catalog[p.Name]
 	switch {
-	case ok && found.Status == plugin.Retired:
-		return found, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("it is retired: %s", found.Reason))
+	case p.Skip != "" && p.Version == "": // retired in the controller's build; nothing of its definition is used
+		return plugin.Plugin{Definition: plugin.Definition{Name: p.Name, Status: plugin.Retired}}, nil
 	case !ok || found.Version != p.Version || p.Digest != "" && found.Digest() != p.Digest:
 		return found, task.Because(contract.ReasonVersionSkew, fmt.Errorf("version %s is not part of this build of BPA: apply config/ of the controller's release", p.Version))
 	}

@@ -146,6 +146,28 @@ func TestFindNot(t *testing.T) {
 	}
 }
 
+// A retired plugin needs nothing and is no error, whatever this build of BPA knows of it.
+func TestFindRetired(t *testing.T) {
+	olden, err := plugin.Load(fstest.MapFS{"plugin.yaml": {Data: []byte("name: olden\ndescription: d\nstatus: retired\nreason: old\n")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"olden", "upper", "none"} { // retired here too, live here, and not here
+		retired := contract.Plugin{Name: name, Skip: "it is retired: old", Digest: "sha256:1"}
+		found := Find(t.Context(), request(retired, contract.Plugin{Name: "base", Version: "v1"}), catalog(t).With(olden), nil)
+		if found[0].Name != name || found[0].Err != nil || found[0].Definition.Name != name || len(found[0].Definition.Needs) > 0 {
+			t.Errorf("%s: %+v", name, found[0])
+		}
+		if list, err := Artifacts(request(), found); err != nil || fmt.Sprint(list.Images) != "[{registry.example/base:v1 }]" {
+			t.Errorf("%s: images %v, %v", name, list.Images, err)
+		}
+	}
+	found := Find(t.Context(), request(contract.Plugin{Name: "olden", Version: "v1"}), catalog(t).With(olden), nil)
+	if f := task.FailureOf(found[0].Err); f.Reason != contract.ReasonVersionSkew {
+		t.Errorf("the controller's build installs it: %+v", f)
+	}
+}
+
 // An artifact of the depot that is no plugin is refused.
 func TestPullRefuses(t *testing.T) {
 	depot, _ := open(t)

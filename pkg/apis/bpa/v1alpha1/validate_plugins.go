@@ -14,8 +14,9 @@ import (
 // ConfigMaps of at most 1 MiB with the request and the nodes.
 const mostParameters = 64 << 10
 
-// validatePlugins checks the plugins that BPA ships. What it cannot check is the content of the site's own
-// plugins: the task seed-registry does that, before a host is claimed.
+// validatePlugins checks the plugins that BPA ships. A retired one is a warning and no error, because ICN's
+// own files must stay valid. What it cannot check is the content of the site's own plugins: the task
+// seed-registry does that, before a host is claimed.
 func (s *ProvisioningSpec) validatePlugins() (errs *apis.FieldError) {
 	bad := map[string]bool{}
 	for i, name := range s.KUDPlugins {
@@ -56,7 +57,7 @@ func (s *ProvisioningSpec) validatePluginName(i int, name string) *apis.FieldErr
 	case slices.Contains(s.KUDPlugins[:i], name):
 		return problem(apis.CurrentField, "list each plugin once", "plugin %q is listed twice", name)
 	case shipped && p.Status == plugin.Retired:
-		return nil // Validate reports it
+		return warning(apis.CurrentField, "plugin %s is skipped, because %s. Remove it from the list", name, p.WhyRetired())
 	case !shipped && s.Plugins[name].Version == "":
 		advice := "`kubectl bpa plugins` lists the plugins"
 		if near := plugin.Shipped().Nearest(name); near != "" {

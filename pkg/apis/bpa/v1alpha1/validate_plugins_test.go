@@ -22,8 +22,7 @@ func TestPluginRules(t *testing.T) {
 		{"misspelt", one + "KUDPlugins: [mutlus]", `BPA ships no plugin "mutlus": spec.KUDPlugins[0]` + "\nuse multus" + site + "mutlus.version"},
 		{"unknown", one + "KUDPlugins: [frobnicator]",
 			`BPA ships no plugin "frobnicator": spec.KUDPlugins[0]` + "\n`kubectl bpa plugins` lists the plugins" + site + "frobnicator.version"},
-		{"retired, with a successor", one + "KUDPlugins: [nfd, topology-manager]",
-			"plugin topology-manager is retired: " + plugin.Shipped()["topology-manager"].Reason + ": spec.KUDPlugins[1]\nuse cpu-manager"},
+		{"retired, listed twice", one + "KUDPlugins: [emco, emco]", `plugin "emco" is listed twice: spec.KUDPlugins[1]` + "\nlist each plugin once"},
 		{"another version", one + "KUDPlugins: [multus]\nplugins: {multus: {version: v3}}",
 			`plugin multus has no version "v3": spec.plugins.multus.version` + "\nuse version v4.2.4, or leave the version out"},
 		{"settings only", one + "plugins: {multus: {version: v4.2.4}}",
@@ -49,6 +48,12 @@ func TestPluginWarnings(t *testing.T) {
 		{"needed plugins", "KUDPlugins: [sriov-network, multus]", "plugin nfd is installed too, because sriov-network needs it: spec.KUDPlugins"},
 		{"the user's variable", "KUDPlugins: [cpu-manager]\nkubespray: {vars: {kubelet_cpu_manager_policy: none}}",
 			"plugin cpu-manager sets this variable too; the value in the spec is used: spec.kubespray.vars.kubelet_cpu_manager_policy"},
+		{"retired, with a successor", "KUDPlugins: [nfd, topology-manager]",
+			"plugin topology-manager is skipped, because it is retired: " + plugin.Shipped()["topology-manager"].Reason +
+				"; use cpu-manager instead. Remove it from the list: spec.KUDPlugins[1]"},
+		{"retired, with settings", "KUDPlugins: [emco, bpa]\nplugins: {emco: {version: v1, parameters: {a: 1}}}",
+			"plugin bpa is skipped, because it is retired: " + plugin.Shipped()["bpa"].Reason + ". Remove it from the list: spec.KUDPlugins[1]\n" +
+				"plugin emco is skipped, because it is retired: " + plugin.Shipped()["emco"].Reason + ". Remove it from the list: spec.KUDPlugins[0]"},
 	} {
 		errs, got := findings(context.Background(), provisioning(t, one+r.spec))
 		if diff := cmp.Diff([]string{"", r.want}, []string{errs, got}); diff != "" {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -13,7 +14,8 @@ import (
 
 // Qualify decides which of the requested plugins the cluster gets, from the hosts of its nodes. It never
 // decides to skip a plugin of which something may be in the cluster: the facts of a host can be missing
-// for a while, such as during an inspection.
+// for a while, such as during an inspection. A retired plugin that is in the cluster is a problem, which a
+// user must solve.
 func (s *Seen) Qualify(spec *v1alpha1.ProvisioningSpec, nodes []sitehosts.Host) {
 	if s.Invalid != "" || len(spec.KUDPlugins) == 0 {
 		return
@@ -27,6 +29,12 @@ func (s *Seen) Qualify(spec *v1alpha1.ProvisioningSpec, nodes []sitehosts.Host) 
 	})
 	if len(found) > 0 {
 		return // see Plugins.Problem
+	}
+	for _, p := range chosen {
+		if why := plugin.Shipped()[p.Name].WhyRetired(); why != "" && s.Plugins.Holds(p.Name) {
+			s.Plugins.Problem = fmt.Sprintf("plugin %s is in the cluster, and %s. Remove it from spec.KUDPlugins, and BPA removes it from the cluster", p.Name, why)
+			return
+		}
 	}
 	s.Request.Plugins = chosen
 	s.Request.AddPlugins(chosen)
