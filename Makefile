@@ -101,7 +101,7 @@ stories = go test ./test/e2e -tags e2e -run '^($(subst $(empty) ,|,$(stories-$@)
 # long runs and records a target that make test leaves out.
 long = @[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray && make up, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }; hack/tested.sh $@ $(stories)
 
-.PHONY: test test-long unit integration integration-long survival e2e $(left-out)
+.PHONY: test test-long test-icn unit integration integration-long survival e2e $(left-out)
 test: unit integration survival e2e ## Run unit, integration, survival and e2e tests, and name the tests that are left out
 	@hack/tested.sh report $(left-out)
 test-long: ## Run the tests that make test leaves out (hours)
@@ -132,6 +132,11 @@ integration: tools ## Test with real servers and clients: kube-apiserver, Metal3
 	go test ./test/integration/... -tags integration -skip $(slow) -count=1 -timeout 40m
 	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket -tags integration -count=1 -timeout 25m
 	go test ./cmd/depot -tags integration -run TusClient -count=1 -timeout 10m
+test-icn: tools ## Test that ICN's own files apply unchanged: ICN=<checkout of akraino-edge-stack/icn at 95ca9e91>
+	@[ -d "$(ICN)/cmd/bpa-operator" ] || { echo 'Set ICN to a checkout of github.com/akraino-edge-stack/icn at commit 95ca9e91, the last one with its operator.'; exit 1; }
+	$(machine) build
+	ICN=$(abspath $(ICN)) go test -tags icn ./pkg/apis/bpa/v1alpha1 ./pkg/reconciler/provisioning/plan -run ICN -count=1
+	ICN=$(abspath $(ICN)) go test -tags integration,icn ./test/integration -run ICN -count=1 -v -timeout 10m
 slow := TestIronicReplacesOneHost
 integration-long: tools ## Test that one host that fails to receive its image costs no other host (real Ironic, about 10 min); first: make integration
 	hack/tested.sh $@ go test ./test/integration -tags integration -run $(slow) -count=1 -v -timeout 40m
@@ -184,8 +189,8 @@ verify: ## Fail if generated code, formatting or modules are out of date
 fmt: ## Format the Go code
 	gofmt -w $$(git ls-files '*.go')
 lint: ## Run go vet and staticcheck on the product and the bootstrap machine
-	go vet -tags e2e,integration,bench,kubespray ./... && go vet -C bootstrap -tags e2e,integration ./...
-	go tool -modfile=hack/tools/go.mod staticcheck -tags e2e,integration,bench,kubespray ./...
+	go vet -tags e2e,integration,bench,kubespray,icn ./... && go vet -C bootstrap -tags e2e,integration ./...
+	go tool -modfile=hack/tools/go.mod staticcheck -tags e2e,integration,bench,kubespray,icn ./...
 	go tool -C bootstrap -modfile=../hack/tools/go.mod staticcheck -tags e2e,integration ./...
 vuln: ## Run govulncheck on the product and the bootstrap machine; VULNDB=URL: another database (hack/vulndb/README.md)
 	VULNDB=$(VULNDB) hack/govulncheck.sh
