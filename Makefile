@@ -81,8 +81,8 @@ plugin: ## Build the kubectl plugin (kubectl bpa)
 
 # stories-TARGET are the Test functions of test/e2e that TARGET runs: each function is in exactly one of these
 # lines, which a test in test/architecture checks. make test runs those of e2e.
-stories-e2e           := TestKubespray TestFailures TestDeleteInTheMiddle
-stories-e2e-life      := TestInstall TestChange TestStandIn
+stories-e2e           := TestInstall TestFailures TestDeleteInTheMiddle TestStandIn
+stories-e2e-life      := TestChange
 stories-e2e-hosts     := TestStandby TestDeadHost TestKilled
 stories-e2e-upgrade   := TestUpgradeCluster
 stories-e2e-patch     := TestPatch
@@ -144,7 +144,7 @@ survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a 
 	$(machine) build
 	bootstrap/e2e/run
 
-e2e: up plugin ## Test an installation with plugins, each failure that it can meet, a deletion in the middle
+e2e: up plugin ## Test an installation with plugins and its reset, each failure that it can meet, a deletion in the middle, the stand-in
 	go test ./pkg/tasks/software ./pkg/tasks/playbook/acceleration -tags integration -run "Real|ModuleActions|Plugins" -count=1 -timeout 20m
 	go test ./pkg/tasks/kubespray -tags integration -run RealPrefetch -count=1 -timeout 5m
 	go test ./pkg/tasks/seedregistry ./pkg/tasks/backup ./pkg/tasks/playbook/acceleration -tags e2e -count=1 -v -timeout 20m
@@ -156,7 +156,7 @@ else
 	go test ./test/e2e -tags e2e -run '^TestStandIn$$' -count=1 -v -timeout 20m
 	@echo 'LEFT OUT: all stories but TestStandIn, because this machine has no kubespray. To run them: make kubespray && make e2e'
 endif
-e2e-life: up plugin ## Test one cluster that grows, loses machines and shrinks; an update of BPA and a reset; the stand-in playbooks
+e2e-life: up plugin ## Test one cluster that grows, loses machines and shrinks
 	$(call long,60m)
 e2e-hosts: up plugin ## Test a standby, deletions with a host that is off, and killed playbooks
 	$(call long,60m)

@@ -47,6 +47,9 @@ func TestInstall(t *testing.T) {
 	if len(ready.Status.Nodes) != 3 || ready.Status.Nodes[0].Host != "host-2" {
 		t.Errorf("nodes %+v: want three, master-1 on the pinned host-2", ready.Status.Nodes)
 	}
+	if !strings.HasPrefix(ready.Status.Engine, "kubespray v") {
+		t.Errorf("status.engine is %q, want kubespray with its release", ready.Status.Engine)
+	}
 	for _, n := range ready.Status.Nodes {
 		if strings.HasPrefix(n.Host, "misfit") {
 			t.Errorf("%s runs on %s, which does not fit", n.Name, n.Host)
