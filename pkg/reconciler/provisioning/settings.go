@@ -10,8 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
 	"knative.dev/pkg/configmap"
 	"knative.dev/pkg/logging"
 	"knative.dev/pkg/system"
@@ -69,17 +72,46 @@ func WatchSettings(ctx context.Context, cmw configmap.Watcher, changed func()) f
 	return func() Settings { return *current.Load() }
 }
 
-// settingsInterval is the time between two looks whether the ConfigMap with the settings exists.
-const settingsInterval = 15 * time.Second
+// settingsRetry is the time between two tries to create the ConfigMap with the settings.
+const settingsRetry = 5 * time.Second
 
-// KeepSettings creates the ConfigMap with the site's settings if it does not exist, now and after a
+// KeepSettings creates the ConfigMap with the site's settings if it does not exist, now and after each
 // deletion, until ctx ends. Its content explains the settings and sets none.
 func KeepSettings(ctx context.Context, kube kubernetes.Interface) {
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := ensureSettings(ctx, kube); err != nil {
-			logging.FromContext(ctx).Warnw("Cannot create the ConfigMap with the site's settings", "error", err, "retry", settingsInterval.String())
+	missing := make(chan struct{}, 1)
+	missing <- struct{}{}
+	look := func(any) {
+		select {
+		case missing <- struct{}{}:
+		default: // the next look sees this deletion too
 		}
-	}, settingsInterval)
+	}
+	one := informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, settings.Name).String()
+	})
+	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithNamespace(settings.Namespace), one)
+	if _, err := factory.Core().V1().ConfigMaps().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: look}); err != nil {
+		logging.FromContext(ctx).Errorw("Cannot watch the ConfigMap with the site's settings", "error", err)
+	}
+	factory.Start(ctx.Done())
+	go func() { // a deletion before this is not reported
+		factory.WaitForCacheSync(ctx.Done())
+		look(nil)
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-missing:
+		}
+		_ = wait.PollUntilContextCancel(ctx, settingsRetry, true, func(ctx context.Context) (bool, error) { // ends only with ctx
+			err := ensureSettings(ctx, kube)
+			if err != nil {
+				logging.FromContext(ctx).Warnw("Cannot create the ConfigMap with the site's settings", "error", err, "retry", settingsRetry.String())
+			}
+			return err == nil, nil
+		})
+	}
 }
 
 func ensureSettings(ctx context.Context, kube kubernetes.Interface) error {

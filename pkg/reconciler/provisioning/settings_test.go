@@ -4,11 +4,13 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"knative.dev/pkg/configmap"
@@ -186,6 +188,46 @@ func TestEnsureSettings(t *testing.T) {
 	broken.PrependReactor("create", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no answer") })
 	if err := ensureSettings(t.Context(), broken); err == nil || !strings.Contains(err.Error(), "create ConfigMap bpa-system/config-bpa: no answer") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// The controller creates the ConfigMap again after a deletion.
+func TestKeepSettings(t *testing.T) {
+	kube := fake.NewClientset()
+	all := kube.CoreV1().ConfigMaps(settings.Namespace)
+	seen, err := all.Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watches := make(chan struct{}, 1)
+	kube.PrependWatchReactor("configmaps", func(a clienttesting.Action) (bool, watch.Interface, error) {
+		w, err := kube.Tracker().Watch(a.GetResource(), a.GetNamespace())
+		select {
+		case watches <- struct{}{}:
+		default:
+		}
+		return true, w, err
+	})
+	go KeepSettings(t.Context(), kube)
+	await := func(want watch.EventType) {
+		t.Helper()
+		select {
+		case got := <-seen.ResultChan():
+			if got.Type != want {
+				t.Fatalf("event %s, want %s", got.Type, want)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("no event %s", want)
+		}
+	}
+	await(watch.Added)
+	<-watches // otherwise the deletion could come before the controller looks
+	for range 2 {
+		if err := all.Delete(t.Context(), settings.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		await(watch.Deleted)
+		await(watch.Added)
 	}
 }
 
