@@ -29,6 +29,7 @@ type workload struct {
 
 	mu             sync.Mutex
 	gap            time.Duration // longest time without an answer
+	answers        time.Time     // when it ended
 	answered, lost int
 	losses         []string // time and node of the first lost requests
 }
@@ -138,7 +139,9 @@ func (w *workload) ask(ctx context.Context, s *site.Site, name string) {
 		}
 		w.mu.Lock()
 		w.answered++
-		w.gap = max(w.gap, time.Since(last))
+		if gap := time.Since(last); gap > w.gap {
+			w.gap, w.answers = gap, time.Now()
+		}
 		w.mu.Unlock()
 		last = time.Now()
 	}
@@ -181,7 +184,8 @@ func (w *workload) stop() {
 	w.t.Helper()
 	w.end()
 	<-w.done
-	w.t.Logf("the workload answered %d requests and lost %d; the longest time without an answer was %s", w.answered, w.lost, w.gap.Round(100*time.Millisecond))
+	w.t.Logf("the workload answered %d requests and lost %d; the longest time without an answer was %s, until %s",
+		w.answered, w.lost, w.gap.Round(100*time.Millisecond), w.answers.Format(time.TimeOnly))
 	if w.answered == 0 || w.gap > longestGap {
 		w.t.Errorf("the workload answered %d requests, with up to %s without an answer; want at most %s", w.answered, w.gap, longestGap)
 	}
