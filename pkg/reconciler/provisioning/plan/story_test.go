@@ -869,6 +869,9 @@ func (w *scene) describe() string {
 			}
 		}
 	}
+	if f := status.Failure; f != nil && !cmp.Equal(f, before.Failure) {
+		say("  failure          %s", describeFailure(f))
+	}
 	if q := status.Queue; q != nil {
 		say("  queue            since %s, place %d of %d", q.Since.UTC().Format("15:04:05"), q.Place, q.Length)
 	}
@@ -957,6 +960,16 @@ func TestLongStepIsCut(t *testing.T) {
 	if len(step) > longestStep || !strings.HasPrefix(step, "ää") || !strings.HasSuffix(step, "ä...") {
 		t.Errorf("step of %d bytes: %q", len(step), step)
 	}
+}
+
+// describeFailure returns all fields of a failure.
+func describeFailure(f *v1alpha1.FailureStatus) string {
+	next := "none"
+	if f.NextAttempt != nil {
+		next = f.NextAttempt.UTC().Format(time.TimeOnly)
+	}
+	parts := slices.DeleteFunc([]string{f.Reason, f.Task, f.Host, f.Step, f.Message}, func(s string) bool { return s == "" })
+	return fmt.Sprintf("%s; next attempt: %s; hint: %s", strings.Join(parts, ": "), next, f.Hint)
 }
 
 func describeStep(s Step) string {
