@@ -94,6 +94,8 @@ func facts(p *v1alpha1.Provisioning, software string, now time.Time) string {
 	add("queue", queuePlace(p, now))
 	if u := p.Status.Upgrade; u != nil && u.OnlyPatch {
 		add("patch", fmt.Sprintf("%s: %d of %d nodes have it", clean(u.Patch), u.Done, u.Total))
+	} else if u != nil && u.Hop != "" && u.From == u.Hop && u.To == u.Hop {
+		add("settings", fmt.Sprintf("%d of %d nodes have %s", u.Done, u.Total, upgraded(u)))
 	} else if u != nil && u.Hop != "" {
 		add("upgrade", fmt.Sprintf("%s to %s: %d of %d nodes have %s", u.From, u.To, u.Done, u.Total, upgraded(u)))
 	}

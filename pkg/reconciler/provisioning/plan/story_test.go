@@ -758,6 +758,8 @@ func (w *scene) task(t *testing.T, name, state, text string) {
 				switch {
 				case u.Narrow != nil:
 					task.Results[contract.ResultRecap] = "variables " + strings.Join(u.Narrow.Variables, ", ") + " applied, without a drain"
+				case u.From == w.seen.Started.KubernetesVersion && !w.seen.Started.OnlyPatches():
+					task.Results[contract.ResultRecap] = strings.Join(u.Nodes, ", ") + " configured"
 				case w.seen.Started.OnlyPatches():
 					task.Results[contract.ResultRecap] = strings.Join(u.Nodes, ", ") + " patched"
 				}
