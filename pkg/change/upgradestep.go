@@ -106,8 +106,11 @@ func (s State) waitsFor(a *ascent) string {
 		return ""
 	case len(living) == 0:
 		state := "at version " + a.from
-		if s.onlyPatches(a) {
+		switch {
+		case s.onlyPatches(a):
 			state = "not patched"
+		case a.onlyConfigures():
+			state = "without the requested settings"
 		}
 		return fmt.Sprintf("%s: lost, and %s; the upgrade ends when each such node is back, is replaced, or is removed from the spec",
 			strings.Join(names(a.workers), ", "), state)
@@ -125,12 +128,19 @@ func (s State) onlyPatches(a *ascent) bool {
 	})
 }
 
+// onlyConfigures reports whether every node has the version of the hop already, or a newer one.
+func (a *ascent) onlyConfigures() bool { return a.from == a.hop.version }
+
 // pauseText describes, after "all control plane nodes", a pause before the workers.
 func (s State) pauseText(a *ascent) string {
 	const text = "%s, and spec.upgrade.pauseAfterControlPlane keeps the workers %s: set it to false to %s them"
 	switch {
 	case s.onlyPatches(a):
 		return fmt.Sprintf(text, "are patched", "unpatched", "patch")
+	case a.onlyConfigures() && s.patches():
+		return fmt.Sprintf(text, "have the requested settings and are patched", "as they are", "configure and patch")
+	case a.onlyConfigures():
+		return fmt.Sprintf(text, "have the requested settings", "as they are", "configure")
 	case s.patches():
 		return fmt.Sprintf(text, "have "+a.hop.String()+" and are patched", "at their version", "upgrade and patch")
 	}

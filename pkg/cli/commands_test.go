@@ -188,7 +188,7 @@ func isReady(p *v1alpha1.Provisioning) {
 func hasFailed(p *v1alpha1.Provisioning) {
 	p.Status.ObservedGeneration = p.Generation
 	p.Status.Failure = &v1alpha1.FailureStatus{Reason: "PlaybookFailed", Task: "kubespray", Host: "worker-1", Message: "no space left"}
-	p.Status.MarkClusterInstalled(corev1.ConditionFalse, "PlaybookFailed", "no space left")
+	p.Status.MarkClusterInstalled(corev1.ConditionFalse, "PlaybookFailed", "run edge-1-install-1 failed in kubespray on worker-1 (PlaybookFailed): see status.failure")
 }
 
 func installs(step string) func(*v1alpha1.Provisioning) {

@@ -219,8 +219,8 @@ func TestStatusShowsTheUpgrade(t *testing.T) {
 	for want, u := range map[string]*v1alpha1.UpgradeStatus{
 		"upgrade   1.33.5 to 1.35.4: 2 of 3 nodes have 1.34.7\n  versions  1.34.7: m, v; 1.33.5: w. It waits: for w\n": {
 			From: "1.33.5", To: "1.35.4", Hop: "1.34.7", Newest: "1.34.7", Done: 2, Total: 3, Message: "1.34.7: m, v; 1.33.5: w. It waits: for w"},
-		"upgrade  1.35.4 to 1.35.4: 1 of 3 nodes have the requested settings\n": {From: "1.35.4", To: "1.35.4", Hop: "1.35.4", Newest: "1.35.4", Done: 1, Total: 3},
-		"versions  1.35.4: m; 1.34.3: w. It does not go on: a downgrade\n":      {From: "1.34.3", To: "1.34.3", Newest: "1.35.4", Total: 2, Message: "1.35.4: m; 1.34.3: w. It does not go on: a downgrade"},
+		"settings  1 of 3 nodes have the requested settings\n":             {From: "1.35.4", To: "1.35.4", Hop: "1.35.4", Newest: "1.35.4", Done: 1, Total: 3},
+		"versions  1.35.4: m; 1.34.3: w. It does not go on: a downgrade\n": {From: "1.34.3", To: "1.34.3", Newest: "1.35.4", Total: 2, Message: "1.35.4: m; 1.34.3: w. It does not go on: a downgrade"},
 	} {
 		p := provisioning("edge-1")
 		isReady(p)

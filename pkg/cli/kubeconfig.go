@@ -160,7 +160,7 @@ func whyNoKubeconfig(p *v1alpha1.Provisioning) string {
 	if cond.Reason != "" {
 		text += " (" + cond.Reason + ")"
 	}
-	if message := clean(cond.Message); message != "" {
+	if message := explanation(p, cond); message != "" {
 		text += ": " + message
 	}
 	return text

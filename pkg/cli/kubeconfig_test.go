@@ -87,6 +87,11 @@ func TestNoKubeconfigYetSaysWhy(t *testing.T) {
 		"no kubeconfig yet", "Ready is False (HostsNotAvailable): 5 hosts: 5 claimed", "kubectl bpa hosts -n site-a --for edge-1")
 
 	p = provisioning("edge-1")
+	hasFailed(p)
+	w = newTerminal(t, p)
+	w.expect(w.run(t.Context(), "kubeconfig", "edge-1"), codeNotYet, "Ready is False (PlaybookFailed): worker-1: no space left")
+
+	p = provisioning("edge-1")
 	isReady(p)
 	p.Status.MarkKubeconfigReady(corev1.ConditionFalse, "Expired", "the certificate ended")
 	w = newTerminal(t, p)

@@ -38,11 +38,23 @@ func (s *site) page(p *v1alpha1.Provisioning, software string, now time.Time) st
 		nodeTable(p),
 		pluginTable(p),
 	}
+	next := s.advice(p)
 	if f := p.Status.Failure; f != nil {
-		sections = append(sections, "LAST FAILURE\n"+failureTable(f)+"\n")
+		sections = append(sections, "LAST FAILURE\n"+failureTable(f)+hintLine(p, next))
 	}
-	sections = append(sections, "NEXT\n  "+strings.Join(s.advice(p), "\n  ")+"\n")
+	sections = append(sections, "NEXT\n  "+strings.Join(next, "\n  ")+"\n")
 	return strings.Join(slices.DeleteFunc(sections, func(s string) bool { return s == "" }), "\n")
+}
+
+// hintLine returns the hint of the failure as the last line of its table. It returns only the end of the
+// table if the advice or a condition has the hint already.
+func hintLine(p *v1alpha1.Provisioning, advice []string) string {
+	hint := clean(p.Status.Failure.Hint)
+	shown := slices.Contains(advice, hint) || slices.ContainsFunc(p.Status.Conditions, func(c apis.Condition) bool { return clean(c.Message) == hint })
+	if hint == "" || shown {
+		return "\n"
+	}
+	return "\n  hint     " + hint + "\n"
 }
 
 func heading(p *v1alpha1.Provisioning, now time.Time) string {
@@ -82,6 +94,8 @@ func facts(p *v1alpha1.Provisioning, software string, now time.Time) string {
 	add("queue", queuePlace(p, now))
 	if u := p.Status.Upgrade; u != nil && u.OnlyPatch {
 		add("patch", fmt.Sprintf("%s: %d of %d nodes have it", clean(u.Patch), u.Done, u.Total))
+	} else if u != nil && u.Hop != "" && u.From == u.Hop && u.To == u.Hop {
+		add("settings", fmt.Sprintf("%d of %d nodes have %s", u.Done, u.Total, upgraded(u)))
 	} else if u != nil && u.Hop != "" {
 		add("upgrade", fmt.Sprintf("%s to %s: %d of %d nodes have %s", u.From, u.To, u.Done, u.Total, upgraded(u)))
 	}

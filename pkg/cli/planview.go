@@ -72,7 +72,7 @@ func (s *site) plan(ctx context.Context, p *v1alpha1.Provisioning) (*planView, e
 	}
 	view := &planView{Provisioning: p.Name, Installed: seen.Complete()}
 	if c := p.Status.GetCondition(v1alpha1.ConditionArtifactsAvailable); c != nil && !c.IsUnknown() {
-		view.Artifacts = c.Message
+		view.Artifacts = explanation(p, c)
 	}
 	if run := p.Status.Run; run != nil && run.CompletionTime == nil {
 		view.Active = run.Name

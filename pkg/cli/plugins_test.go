@@ -168,7 +168,7 @@ func withPlugins(p *v1alpha1.Provisioning) {
 		{Name: "nfd", Version: "v0.17.3", State: v1alpha1.PluginFailed, Message: "Deployment nfd-master: 0 of 1 pods are ready", NeededBy: []string{"qat"}},
 		{Name: "qat", Version: "0.34.1", State: v1alpha1.PluginSkipped, Message: "no node has QAT, x86_64"},
 	}
-	p.Status.MarkPluginsInstalled(corev1.ConditionFalse, string(contract.ReasonPluginFailed), "run edge-1-install-1 failed in install-plugins: nfd")
+	p.Status.MarkPluginsInstalled(corev1.ConditionFalse, string(contract.ReasonPluginFailed), "run edge-1-install-1 failed in install-plugins (PluginFailed): see status.failure")
 }
 
 func TestStatusShowsPlugins(t *testing.T) {

@@ -136,6 +136,16 @@ func oneLine(f *v1alpha1.FailureStatus) string {
 	return s.String()
 }
 
+// explanation returns the message of a condition as one line. If it only names the failure, the line has the
+// message of the failure instead. A message that is also the hint of the failure explains more than that.
+func explanation(p *v1alpha1.Provisioning, cond *apis.Condition) string {
+	f := p.Status.Failure
+	if f == nil || f.Message == "" || !cond.IsFalse() || f.Reason != cond.Reason || f.Hint == cond.Message {
+		return clean(cond.Message)
+	}
+	return strings.TrimPrefix(f.Host+": "+clean(f.Message), ": ")
+}
+
 // present describes the current step of the Provisioning. percent is -1 if the step has no
 // percentage.
 func present(p *v1alpha1.Provisioning) (percent int, text string) {

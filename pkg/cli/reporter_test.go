@@ -143,10 +143,23 @@ func TestStatusPage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			for i, s := range script(t, file) {
-				fmt.Fprintf(&out, "=== scene %d\n%s", i+1, (&site{namespace: "site-a"}).page(s.p, "", s.at))
+				page := (&site{namespace: "site-a"}).page(s.p, "", s.at)
+				fmt.Fprintf(&out, "=== scene %d\n%s", i+1, page)
+				if f := s.p.Status.Failure; f != nil {
+					shownOnce(t, page, f.Message)
+					shownOnce(t, page, f.Hint)
+				}
 			}
 			golden(t, filepath.Join("testdata/status", name+".txt"), out.String())
 		})
+	}
+}
+
+// shownOnce checks that a page has a text of the failure in exactly one place.
+func shownOnce(t *testing.T, page, text string) {
+	t.Helper()
+	if n := strings.Count(page, clean(text)); text != "" && n != 1 {
+		t.Errorf("the page has %q %d times, want once:\n%s", text, n, page)
 	}
 }
 

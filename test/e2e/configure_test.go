@@ -60,7 +60,7 @@ func TestConfigure(t *testing.T) {
 		again := p.Status.Failure == nil || p.Status.Failure.NextAttempt != nil // without acceleration
 		return p.Status.ObservedGeneration == p.Generation && site.NotReady(string(contract.ReasonPlaybookFailed))(p) && !again
 	})
-	message := stopped.Status.GetCondition("Ready").GetMessage()
+	message := stopped.Status.Failure.Message
 	if up := stopped.Status.Upgrade; !strings.Contains(message, "dns_memory_limit") || up == nil || !strings.Contains(up.Message, "other settings not complete") {
 		t.Errorf("message %q, status.upgrade %+v", message, up)
 	}

@@ -66,14 +66,14 @@ func TestFailures(t *testing.T) {
 
 func (f *failures) edit(change func(*v1alpha1.Provisioning)) { f.t.Helper(); f.s.Change(f.p, change) }
 
-// await waits for a state of Ready, and returns the Provisioning with the message of a condition.
-// The message must contain the words.
+// await waits for a state of Ready, and returns the Provisioning with the message of a condition and the
+// text of the failure, if there is one. They must contain the words.
 func (f *failures) await(what string, limit time.Duration, reason string, of apis.ConditionType, words ...string) (*v1alpha1.Provisioning, string) {
 	f.t.Helper()
 	p := site.Await(f.s, &v1alpha1.ProvisioningList{}, what, limit, site.NotReady(reason))
 	message := p.Status.GetCondition(of).GetMessage()
 	if fail := p.Status.Failure; fail != nil {
-		message += "\n" + fail.Message
+		message += "\n" + fail.Step + ": " + fail.Message
 	}
 	for _, want := range words {
 		if !strings.Contains(message, want) {
@@ -99,7 +99,7 @@ func (f *failures) noHostFits() {
 	}
 }
 
-// artifactsMissing: the condition names what the depot lacks, before a host is claimed.
+// artifactsMissing: the failure names what the depot lacks, before a host is claimed.
 func (f *failures) artifactsMissing(ref string) {
 	f.t.Helper()
 	_, image, _ := strings.Cut(ref, "/")

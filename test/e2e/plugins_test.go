@@ -55,8 +55,8 @@ func TestPlugins(t *testing.T) {
 		withPluginsOf("multus", "nfd", "sriov-network", "qat", "stranger")))
 
 	refused := site.Await(s, &v1alpha1.ProvisioningList{}, "the missing image to be found", pluginLimit, site.NotReady(string(contract.ReasonArtifactsMissing)))
-	if text := refused.Status.GetCondition(v1alpha1.ConditionReady).Message; !strings.Contains(text, "e2e/stranger:v1") {
-		t.Errorf("Ready says %q, want the image", text)
+	if f := refused.Status.Failure; f == nil || !strings.Contains(f.Message, "e2e/stranger:v1") {
+		t.Errorf("status.failure is %+v, want a message with the image", f)
 	}
 	if held := s.Holders(); len(held) > 0 {
 		t.Errorf("hosts are claimed: %v", held)

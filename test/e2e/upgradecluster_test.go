@@ -54,10 +54,10 @@ func TestUpgradeCluster(t *testing.T) {
 
 	begin := time.Now()
 	stopped := site.Await(s, &v1alpha1.ProvisioningList{}, "the upgrade to stop at pool-2", limit, func(p *v1alpha1.Provisioning) bool {
-		c := p.Status.GetCondition("Ready")
-		return p.Status.ObservedGeneration == p.Generation && p.Status.Upgrade != nil && c.IsFalse() && strings.Contains(c.GetMessage(), "pool-2")
+		f := p.Status.Failure
+		return p.Status.ObservedGeneration == p.Generation && p.Status.Upgrade != nil && p.Status.GetCondition("Ready").IsFalse() && f != nil && strings.Contains(f.Host+": "+f.Message, "pool-2")
 	})
-	t.Logf("stopped after %s: %s\n%+v", time.Since(begin).Round(time.Second), stopped.Status.GetCondition("Ready").GetMessage(), *stopped.Status.Upgrade)
+	t.Logf("stopped after %s: %+v\n%+v", time.Since(begin).Round(time.Second), *stopped.Status.Failure, *stopped.Status.Upgrade)
 	u.expectVersions(map[string]string{"master-1": newKubernetes, "pool-1": newKubernetes, "pool-2": artifacts.PreviousKubernetes, "pool-3": artifacts.PreviousKubernetes})
 	if diff := cmp.Diff(before, prints(s, []string{untouched})); diff != "" {
 		t.Errorf("the next batch was changed (-before +after):\n%s", diff)

@@ -251,7 +251,7 @@ func TestRestoreOfALivingCluster(t *testing.T) {
 	r := livingRestore(t)
 	r.installed.data[contract.KeyProved] = "nightly" // by an earlier run, when etcd did not work
 	_, err := r.run()
-	if f := task.FailureOf(err); err == nil || f.Reason != contract.ReasonInvalidRequest || !strings.Contains(f.Message, "kubectl bpa restore edge-1 --from nightly --force") {
+	if f := task.FailureOf(err); err == nil || f.Reason != contract.ReasonInvalidRequest || !strings.Contains(f.Message, "kubectl bpa restore edge-1 -n site --from nightly --force") {
 		t.Errorf("failure %+v\n%s", f, &r.log)
 	}
 	if len(r.did) > 0 || r.now().Restoring != "" || r.installed.data[contract.KeyProved] != "" {

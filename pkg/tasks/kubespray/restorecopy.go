@@ -106,8 +106,8 @@ func checkBackup(o *backup.Open, r contract.Request, planes []contract.Node) err
 		}
 		older := kubernetes.SameMinor(m.KubernetesVersion, version) && kubernetes.Compare(m.KubernetesVersion, version) <= 0
 		if m.KubernetesVersion != "" && m.KubernetesVersion != version && !older {
-			return fmt.Errorf("it was made with Kubernetes %s, but control plane %s gets %s. Choose a Backup of the same minor version that is not newer (kubectl bpa backups %s)",
-				printable(m.KubernetesVersion), n.Name, version, r.Provisioning)
+			return fmt.Errorf("it was made with Kubernetes %s, but control plane %s gets %s. Choose a Backup of the same minor version that is not newer (kubectl bpa backups %s -n %s)",
+				printable(m.KubernetesVersion), n.Name, version, r.Provisioning, r.Namespace)
 		}
 	}
 	_, err := keyFiles(o)

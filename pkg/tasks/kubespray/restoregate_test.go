@@ -122,7 +122,7 @@ func TestRestoreThatIsAskedTwice(t *testing.T) {
 	}
 	repair()
 	r.did, r.in.Request.Restore.Asked = nil, "nightly 2"
-	r.expectFailure(contract.ReasonInvalidRequest, "To complete that restore: kubectl annotate bpa edge-1 bpa.akraino.org/restore-.")
+	r.expectFailure(contract.ReasonInvalidRequest, "To complete that restore: kubectl annotate bpa edge-1 -n site bpa.akraino.org/restore-.")
 	if len(r.did) > 0 || r.now().Restoring != "nightly" {
 		t.Errorf("it did %v, restoring %q", r.did, r.now().Restoring)
 	}

@@ -93,7 +93,7 @@ func (r *restoration) checkMajority(ctx context.Context, absent contact) error {
 	if err := r.store(ctx, contract.KeyProved, ""); err != nil {
 		return err
 	}
-	name, from := r.in.Request.Provisioning, printable(r.in.Request.Restore.Backup)
+	name, from := r.in.Request.Provisioning+" -n "+r.in.Request.Namespace, printable(r.in.Request.Restore.Backup)
 	say := "Nothing was changed. To give this up"
 	if begun {
 		say = fmt.Sprintf("An earlier attempt has given it the content of a backup, and users may have written something since. "+

@@ -117,7 +117,10 @@ func (u *upgrader) announce() {
 	if len(u.batch) == 0 {
 		fmt.Fprintf(u.ports.Log, "Every node of this run has been %s in an earlier attempt\n", u.verb())
 	}
-	if len(u.behind) > 0 {
+	switch {
+	case len(u.behind) > 0 && u.onlyConfigures():
+		fmt.Fprintf(u.ports.Log, "These nodes get the requested settings: %s\n", names(u.behind))
+	case len(u.behind) > 0:
 		fmt.Fprintf(u.ports.Log, "These nodes are upgraded to Kubernetes %s: %s\n", u.in.Request.KubernetesVersion, names(u.behind))
 	}
 	if len(u.unpatched) > 0 {

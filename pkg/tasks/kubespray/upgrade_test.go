@@ -188,8 +188,11 @@ func TestUpgradeOfVariables(t *testing.T) {
 	u.in.Request.KubernetesVersion, u.in.Request.Upgrade.Path = "1.34.3", []string{"1.34.3"}
 	u.in.Request.Vars = vars(`{"kubelet_max_pods":200}`)
 	u.render()
-	if _, err := u.run(); err != nil {
-		t.Fatalf("%v\n%s", err, &u.log)
+	if out, err := u.run(); err != nil || out.Recap != "worker-1 configured" {
+		t.Fatalf("%+v, %v\n%s", out, err, &u.log)
+	}
+	if strings.Contains(u.log.String(), "upgraded") {
+		t.Errorf("the log of a change of variables says that a node is upgraded:\n%s", &u.log)
 	}
 	record := u.now()
 	for _, n := range record.Nodes {

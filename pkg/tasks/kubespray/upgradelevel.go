@@ -42,32 +42,46 @@ func (u *upgrader) onlyPatches() bool {
 	return len(u.behind) == 0
 }
 
+// onlyConfigures reports whether every node of the cluster has the version of the request already, so that
+// the playbook only gives nodes other variables.
+func (u *upgrader) onlyConfigures() bool {
+	return u.in.Request.Upgrade.From == u.in.Request.KubernetesVersion
+}
+
 // work is what the run does, in messages: "upgrade to 1.35.4".
 func (u *upgrader) work() string {
+	text := "upgrade to " + u.in.Request.KubernetesVersion
+	if u.onlyConfigures() {
+		text = "change of settings"
+	}
 	switch {
 	case u.onlyPatches():
 		return "patch"
 	case len(u.unpatched) > 0:
-		return "upgrade to " + u.in.Request.KubernetesVersion + " with a patch"
+		return text + " with a patch"
 	}
-	return "upgrade to " + u.in.Request.KubernetesVersion
+	return text
 }
 
 // done is what the run has done with its nodes, in messages: "upgraded to 1.35.4".
 func (u *upgrader) done() string {
+	text := u.verb()
+	if text == "upgraded" {
+		text += " to " + u.in.Request.KubernetesVersion
+	}
+	if !u.onlyPatches() && len(u.unpatched) > 0 {
+		text += " and patched"
+	}
+	return text
+}
+
+// verb is "upgraded", "configured" or "patched".
+func (u *upgrader) verb() string {
 	switch {
 	case u.onlyPatches():
 		return "patched"
-	case len(u.unpatched) > 0:
-		return "upgraded to " + u.in.Request.KubernetesVersion + " and patched"
-	}
-	return "upgraded to " + u.in.Request.KubernetesVersion
-}
-
-// verb is "upgraded" or "patched".
-func (u *upgrader) verb() string {
-	if u.onlyPatches() {
-		return "patched"
+	case u.onlyConfigures():
+		return "configured"
 	}
 	return "upgraded"
 }

@@ -21,12 +21,13 @@ const (
 
 	// ConditionArtifactsAvailable is True once the last run found all required images and files in
 	// the depot. It is also True if there is no depot. It is False if artifacts are missing or the
-	// depot does not answer; the message names the missing artifacts and how to upload them. No
+	// depot does not answer; status.failure names the missing artifacts and how to upload them. No
 	// host is claimed while it is False. It is Unknown before the first check.
 	ConditionArtifactsAvailable apis.ConditionType = "ArtifactsAvailable"
 
 	// ConditionClusterInstalled is True once a run has installed Kubernetes on all nodes and the
-	// nodes were Ready. It is False if the last run failed. It is Unknown while a run is active and
+	// nodes were Ready. It is False if the last run failed; status.failure has the cause and the next
+	// action, also for the other conditions that name this run. It is Unknown while a run is active and
 	// before the first run.
 	ConditionClusterInstalled apis.ConditionType = "ClusterInstalled"
 
@@ -44,8 +45,8 @@ const (
 
 	// ConditionPluginsInstalled is True if each requested plugin is installed or skipped, and none is left
 	// that is not requested any more; the message counts both. It is also True if the spec requests no
-	// plugins. It is False if a plugin has failed or cannot be installed; the message names the plugins
-	// and the next action. It is False with the reason PluginsNotConfirmed if an earlier version of BPA
+	// plugins. It is False if a plugin has failed or cannot be installed; status.failure or the message
+	// names the plugins and the next action. It is False with the reason PluginsNotConfirmed if an earlier version of BPA
 	// ignored the plugins: then nothing is installed before a user requests it, and Ready does not
 	// depend on it. It is Unknown before and during the installation of plugins.
 	ConditionPluginsInstalled apis.ConditionType = "PluginsInstalled"

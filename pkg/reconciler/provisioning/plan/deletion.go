@@ -123,16 +123,12 @@ func resetOrRelease(s Seen, now time.Time) Step {
 		return Step{Do: Release, Reason: ReasonDeleting}
 	}
 	if resets && newest.State == Failed && s.wanted(*newest) {
-		cause := Classify(*newest)
-		at, again := retryAt(s, *newest, cause)
-		if cause.Reason != contract.ReasonCancelled && noPod(*newest) {
-			at, again = newest.Completed.Add(pause(newest.Attempt)), true
-		}
-		switch {
+		text := failedText(newest.Name, failureOf(*newest), "status.failure")
+		switch at, again := retryAt(s, *newest, Classify(*newest)); {
 		case !again:
-			return Step{Do: Stay, Reason: ReasonDeleting, Message: s.resetFailed(*newest)}
+			return Step{Do: Stay, Reason: ReasonDeleting, Message: text}
 		case at.After(now):
-			return Step{Do: Stay, Reason: ReasonDeleting, After: at.Sub(now), Message: s.resetFailed(*newest) + ". Next attempt at " + at.UTC().Format(time.RFC3339)}
+			return Step{Do: Stay, Reason: ReasonDeleting, After: at.Sub(now), Message: text}
 		}
 	}
 	if old := surplus(s); len(old) > 0 {
@@ -160,19 +156,6 @@ func resetOrRelease(s Seen, now time.Time) Step {
 // next attempt creates the account again.
 func noPod(r Run) bool {
 	return slices.ContainsFunc(r.Tasks, func(t Task) bool { return t.State == Failed && t.Reason == "PodCreationFailed" })
-}
-
-// resetFailed describes why the last reset failed, and what a user can do.
-func (s Seen) resetFailed(r Run) string {
-	cause := Classify(r)
-	var on, why string
-	if cause.Host != "" {
-		on = " on " + cause.Host
-	}
-	if cause.Message != "" {
-		why = ": " + strings.TrimRight(cause.Message, ". \n")
-	}
-	return fmt.Sprintf("run %s, which resets the hosts, failed%s%s. What to do: %s", r.Name, on, why, s.resetHint(r))
 }
 
 // resetHint tells a user what to do about a reset that failed.

@@ -62,7 +62,7 @@ func (t *eventList) run() {
 	ended := run.CompletionTime != nil && (isNew || t.before.Run.CompletionTime == nil)
 	switch f := t.after.Failure; {
 	case f != nil && (isNew || t.before.Failure == nil):
-		t.add(corev1.EventTypeWarning, f.Reason, "run %s failed: %s", run.Name, describe(f))
+		t.add(corev1.EventTypeWarning, f.Reason, "%s", failedText(run.Name, f, "status.failure"))
 	case ended && !contract.OperationOf(run.Operation).ChangesCluster() && t.after.InstalledDigest != "" && t.after.InstalledDigest != t.before.InstalledDigest:
 		t.add(corev1.EventTypeNormal, "Installed", "run %s installed the cluster", run.Name)
 	case f == nil && ended && run.Operation == contract.OperationRestore && (t.after.Restore == nil || t.after.Restore.State != v1alpha1.RestoreComplete): // it was taken back
@@ -147,15 +147,4 @@ func (t *eventList) certificates() {
 	if is.IsFalse() && (was == nil || was.Reason != is.Reason) {
 		t.add(corev1.EventTypeWarning, is.Reason, "%s", is.Message)
 	}
-}
-
-func describe(f *v1alpha1.FailureStatus) string {
-	text := ""
-	for _, part := range []string{f.Task, f.Host, f.Step, f.Message} {
-		if part != "" && text != "" {
-			text += ": "
-		}
-		text += part
-	}
-	return text
 }

@@ -61,6 +61,9 @@ func inARow(s Seen, reason contract.Reason) (n int32) {
 
 // retryAt returns the time of the next automatic attempt. It returns false if there is none.
 func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
+	if failed.resets() && cause.Reason != contract.ReasonCancelled && noPod(failed) {
+		return failed.Completed.Add(pause(failed.Attempt)), true
+	}
 	if !cause.Reason.Transient() && !cause.Accelerated { // the next attempt runs without acceleration
 		return time.Time{}, false
 	}

@@ -91,14 +91,14 @@ func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 		return
 	}
 	cause := Classify(*r)
-	f := &v1alpha1.FailureStatus{
-		Reason: string(cause.Reason), Task: cause.Task, Host: cause.Host, Step: cause.Step, Message: cut(cause.Message, longestMessage),
-		ObservedRetry: r.Retry,
-	}
+	f := failureOf(*r)
 	switch at, again := retryAt(s, *r, cause); {
 	case again && at.After(now):
 		f.NextAttempt = instant(at)
 		f.Hint = hintWaiting(cause)
+		if r.resets() { // a user may prefer not to wait until the hosts are reset
+			f.Hint = s.resetHint(*r)
+		}
 	case again || !s.wanted(*r):
 		// The next run may start now. If it does not start, the message of the step says what is
 		// missing. NextAttempt is then in the past, which tells users that the failure itself needs
@@ -116,6 +116,14 @@ func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 		f.Hint = text + "; otherwise: " + f.Hint
 	}
 	p.Status.Failure = f
+}
+
+// failureOf returns the failure of a failed run, without a hint and without a next attempt.
+func failureOf(r Run) *v1alpha1.FailureStatus {
+	cause := Classify(r)
+	return &v1alpha1.FailureStatus{
+		Reason: string(cause.Reason), Task: cause.Task, Host: cause.Host, Step: cause.Step, Message: cut(cause.Message, longestMessage), ObservedRetry: r.Retry,
+	}
 }
 
 // longestMessage limits a text in the status, in bytes.
@@ -270,31 +278,22 @@ func (c conditions) failure() *v1alpha1.FailureStatus {
 	return f
 }
 
-// failureText describes the failure in one text: task, host, step, message, and the next action.
+// failureText names the failure of the last run in one sentence. The whole text of the failure is in the
+// field status.failure and nowhere else, also if several conditions report the failure.
 func (c conditions) failureText() string {
-	f := c.status.Failure
-	var text strings.Builder
-	text.WriteString("run " + c.seen.Newest().Name + " failed")
+	return failedText(c.seen.Newest().Name, c.status.Failure, "status.failure")
+}
+
+// failedText names a failure in one sentence. home is the field with the whole text.
+func failedText(run string, f *v1alpha1.FailureStatus, home string) string {
+	text := "run " + run + " failed"
 	if f.Task != "" {
-		text.WriteString(" in " + f.Task)
+		text += " in " + f.Task
 	}
 	if f.Host != "" {
-		text.WriteString(" on " + f.Host)
+		text += " on " + f.Host
 	}
-	if f.Step != "" {
-		text.WriteString(", " + f.Step)
-	}
-	if f.Message != "" {
-		text.WriteString(": " + strings.TrimRight(f.Message, ". \n"))
-	}
-	text.WriteString(c.seen.upgradeStopped())
-	if f.Hint != nothingToDo && f.Hint != "" {
-		text.WriteString(". What to do: " + f.Hint)
-	}
-	if f.NextAttempt != nil {
-		text.WriteString(". Next attempt at " + f.NextAttempt.UTC().Format(time.RFC3339))
-	}
-	return text.String()
+	return fmt.Sprintf("%s (%s): see %s", text, f.Reason, home)
 }
 
 // words returns the message of the step. If this reconcile had an error, the error follows the

@@ -63,7 +63,7 @@ func (c conditions) pluginsInstalled() (corev1.ConditionStatus, string, string) 
 		return corev1.ConditionFalse, v1alpha1.ReasonPluginsNotConfirmed, fmt.Sprintf("not installed: %s, because an earlier version of BPA ignored plugins. `kubectl bpa retry -n %s %s` installs them",
 			some(s.unconfirmedPlugins(), ", "), s.Namespace, s.Name)
 	case c.pluginsFail():
-		return corev1.ConditionFalse, c.status.Failure.Reason, cut(c.failureText(), longestMessage)
+		return corev1.ConditionFalse, c.status.Failure.Reason, c.failureText()
 	case s.installing():
 		return corev1.ConditionUnknown, ReasonRunning, c.pluginsProgress()
 	case !s.Complete():

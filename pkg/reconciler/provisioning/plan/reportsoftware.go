@@ -34,10 +34,8 @@ func reportSoftware(status *v1alpha1.ProvisioningStatus, s Seen, step Step, err 
 		return
 	}
 	cause := Classify(*newest)
-	report.Failure = &v1alpha1.FailureStatus{
-		Reason: string(cause.Reason), Task: cause.Task, Host: cause.Host, Step: cause.Step, Message: cut(cause.Message, longestMessage), ObservedRetry: newest.Retry,
-		Hint: hint(s.Namespace, s.Name, newest.Name, cause),
-	}
+	report.Failure = failureOf(*newest)
+	report.Failure.Hint = hint(s.Namespace, s.Name, newest.Name, cause)
 	if len(missedNodes(*newest)) > 0 {
 		report.Failure.Hint = "look at the console of the machine and repair it, correct or remove the package, then `" + s.retrySoftware() + "`"
 	}
@@ -52,5 +50,5 @@ func (t *eventList) software() {
 	if is == nil || is.Failure == nil || was != nil && was.Run == is.Run && was.Failure != nil {
 		return
 	}
-	t.add(corev1.EventTypeWarning, is.Failure.Reason, "run %s failed: %s", is.Run, describe(is.Failure))
+	t.add(corev1.EventTypeWarning, is.Failure.Reason, "%s", failedText(is.Run, is.Failure, "status.software.failure"))
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -139,10 +138,6 @@ func (w *scene) describeSoftware(say func(string, ...any)) {
 		say("  software         next: %s; waiting: %s", s.Next, s.Waiting)
 	}
 	if f := s.Failure; f != nil {
-		next := "none"
-		if f.NextAttempt != nil {
-			next = f.NextAttempt.UTC().Format(time.TimeOnly)
-		}
-		say("  software failed  %s attempt %d: %s, next at %s: %s", s.Run, s.Attempt, describe(f), next, f.Hint)
+		say("  software failed  %s attempt %d: %s", s.Run, s.Attempt, describeFailure(f))
 	}
 }

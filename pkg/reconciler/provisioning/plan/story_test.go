@@ -758,6 +758,8 @@ func (w *scene) task(t *testing.T, name, state, text string) {
 				switch {
 				case u.Narrow != nil:
 					task.Results[contract.ResultRecap] = "variables " + strings.Join(u.Narrow.Variables, ", ") + " applied, without a drain"
+				case u.From == w.seen.Started.KubernetesVersion && !w.seen.Started.OnlyPatches():
+					task.Results[contract.ResultRecap] = strings.Join(u.Nodes, ", ") + " configured"
 				case w.seen.Started.OnlyPatches():
 					task.Results[contract.ResultRecap] = strings.Join(u.Nodes, ", ") + " patched"
 				}
@@ -869,6 +871,9 @@ func (w *scene) describe() string {
 			}
 		}
 	}
+	if f := status.Failure; f != nil && !cmp.Equal(f, before.Failure) {
+		say("  failure          %s", describeFailure(f))
+	}
 	if q := status.Queue; q != nil {
 		say("  queue            since %s, place %d of %d", q.Since.UTC().Format("15:04:05"), q.Place, q.Length)
 	}
@@ -957,6 +962,16 @@ func TestLongStepIsCut(t *testing.T) {
 	if len(step) > longestStep || !strings.HasPrefix(step, "ää") || !strings.HasSuffix(step, "ä...") {
 		t.Errorf("step of %d bytes: %q", len(step), step)
 	}
+}
+
+// describeFailure returns all fields of a failure.
+func describeFailure(f *v1alpha1.FailureStatus) string {
+	next := "none"
+	if f.NextAttempt != nil {
+		next = f.NextAttempt.UTC().Format(time.TimeOnly)
+	}
+	parts := slices.DeleteFunc([]string{f.Reason, f.Task, f.Host, f.Step, f.Message}, func(s string) bool { return s == "" })
+	return fmt.Sprintf("%s; next attempt: %s; hint: %s", strings.Join(parts, ": "), next, f.Hint)
 }
 
 func describeStep(s Step) string {

@@ -84,13 +84,17 @@ func (s Seen) upgradeWaiting() string {
 
 // workOf names what is under way.
 func workOf(p *change.Progress) string {
+	text := "upgrade to Kubernetes " + p.To
+	if p.From == p.To {
+		text = "change of settings"
+	}
 	switch {
 	case p.OnlyPatch:
 		return "patch of the operating systems"
 	case p.Patch != "":
-		return "upgrade to Kubernetes " + p.To + " with a patch of the operating systems"
+		return text + " with a patch of the operating systems"
 	}
-	return "upgrade to Kubernetes " + p.To
+	return text
 }
 
 // whyWaits returns why the upgrade waits, with the command that lets it go on if there is one.
