@@ -874,6 +874,12 @@ func (w *scene) describe() string {
 	if f := status.Failure; f != nil && !cmp.Equal(f, before.Failure) {
 		say("  failure          %s", describeFailure(f))
 	}
+	for _, c := range status.Conditions {
+		names := strings.Contains(c.Message, "see status.failure")
+		if f := status.Failure; names && f == nil || f != nil && f.Message != "" && strings.Contains(c.Message, f.Message) {
+			say("  NOT ONE HOME     %s: %s", c.Type, c.Message)
+		}
+	}
 	if q := status.Queue; q != nil {
 		say("  queue            since %s, place %d of %d", q.Since.UTC().Format("15:04:05"), q.Place, q.Length)
 	}
