@@ -57,7 +57,7 @@ spec:
     spec:
       terminationGracePeriodSeconds: 5
       topologySpreadConstraints:
-      - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: web}}}
+      - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: web}}, matchLabelKeys: [pod-template-hash]}
       tolerations:
       - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 5}
       - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 5}
@@ -104,8 +104,8 @@ func startWorkload(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) *worklo
 	return w
 }
 
-// spread restarts the pods one after the other, so that they are on different nodes, and waits until
-// they are ready.
+// spread restarts the pods one after the other, so that they are on different nodes if there are two workers, and
+// waits until they are ready. With both on one machine, its loss is a gap that Kubernetes cannot avoid.
 func (w *workload) spread() {
 	w.t.Helper()
 	for _, args := range [][]string{
@@ -114,6 +114,18 @@ func (w *workload) spread() {
 		if out, err := site.Kubectl(w.kubeconfig, "", args...); err != nil {
 			w.t.Errorf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
+	}
+	workers, err := site.Kubectl(w.kubeconfig, "", "get", "nodes", "--selector", "!node-role.kubernetes.io/control-plane", "-o", "name")
+	nodes, err2 := site.Kubectl(w.kubeconfig, "", "get", "pods", "--selector", "app=web", "-o",
+		`go-template={{range .items}}{{if not .metadata.deletionTimestamp}}{{.spec.nodeName}} {{end}}{{end}}`)
+	if err != nil || err2 != nil {
+		w.t.Errorf("find the nodes of the workload: %v, %v\n%s%s", err, err2, workers, nodes)
+		return
+	}
+	on := strings.Fields(nodes)
+	w.t.Logf("the workload runs on %v", on)
+	if len(strings.Fields(workers)) > 1 && (len(on) != 2 || on[0] == on[1]) {
+		w.t.Errorf("the workload runs on %v, want one pod on each of two nodes", on)
 	}
 }
 
