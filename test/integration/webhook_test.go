@@ -210,6 +210,7 @@ func TestColumnsAndShortName(t *testing.T) {
 	must(t, manifest("columns", one), "apply", "-f", "-")
 	status := `{"status": {"apiEndpoint": "https://10.60.0.11:6443", "progress": {"percent": 64, "summary": "64% kubespray"},
 	  "run": {"name": "columns-install-1", "operation": "install", "attempt": 1},
+	  "failure": {"reason": "HostUnreachable", "message": "no answer from 10.60.0.12"},
 	  "conditions": [{"type": "Ready", "status": "Unknown", "reason": "Running", "message": "installing"}]}}`
 	must(t, "", "patch", "bpa", "columns", "--subresource=status", "--type=merge", "-p", status)
 
@@ -217,10 +218,10 @@ func TestColumnsAndShortName(t *testing.T) {
 	if len(lines) != 2 {
 		t.Fatalf("got lines %q, want a heading and one line", lines)
 	}
-	if diff := cmp.Diff([]string{"NAME", "READY", "REASON", "PROGRESS", "ENDPOINT", "RUN", "MESSAGE", "AGE"}, strings.Fields(lines[0])); diff != "" {
+	if diff := cmp.Diff([]string{"NAME", "READY", "REASON", "PROGRESS", "ENDPOINT", "RUN", "MESSAGE", "FAILURE", "AGE"}, strings.Fields(lines[0])); diff != "" {
 		t.Errorf("heading (-want +got):\n%s", diff)
 	}
-	for _, want := range []string{"Unknown", "Running", "64% kubespray", "https://10.60.0.11:6443", "columns-install-1", "installing"} {
+	for _, want := range []string{"Unknown", "Running", "64% kubespray", "https://10.60.0.11:6443", "columns-install-1", "installing", "no answer from 10.60.0.12"} {
 		if !strings.Contains(lines[1], want) {
 			t.Errorf("line %q does not contain %q", lines[1], want)
 		}
