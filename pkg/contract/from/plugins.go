@@ -31,7 +31,8 @@ func AnyHost(plugin.Definition) Fit { return Fit{} }
 
 // Plugins returns the plugins of the cluster that the spec describes: those that BPA ships, in the order of
 // their needs, and then the site's own ones in the order of the spec. fit is called for each shipped
-// plugin that is not retired; a retired one is skipped. The site's own ones are installed in any case, because nothing is known of them here.
+// plugin that is not retired; a retired one is skipped. The site's own ones are installed in any case,
+// because nothing is known of them here.
 func Plugins(s *v1alpha1.ProvisioningSpec, fit func(plugin.Definition) Fit) ([]contract.Plugin, []plugin.Problem) {
 	shipped, own := s.AskedPlugins()
 	fits := map[string]Fit{}

@@ -79,7 +79,6 @@ const settingsRetry = 5 * time.Second
 // deletion, until ctx ends. Its content explains the settings and sets none.
 func KeepSettings(ctx context.Context, kube kubernetes.Interface) {
 	missing := make(chan struct{}, 1)
-	missing <- struct{}{}
 	look := func(any) {
 		select {
 		case missing <- struct{}{}:
@@ -94,7 +93,7 @@ func KeepSettings(ctx context.Context, kube kubernetes.Interface) {
 		logging.FromContext(ctx).Errorw("Cannot watch the ConfigMap with the site's settings", "error", err)
 	}
 	factory.Start(ctx.Done())
-	go func() { // a deletion before this is not reported
+	go func() { // only a deletion after this is reported
 		factory.WaitForCacheSync(ctx.Done())
 		look(nil)
 	}()

@@ -66,10 +66,13 @@ func (u *upgrader) work() string {
 // done is what the run has done with its nodes, in messages: "upgraded to 1.35.4".
 func (u *upgrader) done() string {
 	text := u.verb()
-	if text == "upgraded" {
+	if u.onlyPatches() {
+		return text
+	}
+	if !u.onlyConfigures() {
 		text += " to " + u.in.Request.KubernetesVersion
 	}
-	if !u.onlyPatches() && len(u.unpatched) > 0 {
+	if len(u.unpatched) > 0 {
 		text += " and patched"
 	}
 	return text

@@ -161,7 +161,8 @@ func judgeAll(all []corev1.Pod, nodes []string) (waiting map[string]pending, lef
 	return waiting, left
 }
 
-// explain returns why the pods are not Ready, with the events of the first nodes by name. The last warning about a pod says more than its status.
+// explain returns why the pods are not Ready, with the events of the first nodes by name. The last warning about a
+// pod says more than its status.
 func explain(ctx context.Context, c Cluster, waiting map[string]pending) map[string]string {
 	if len(waiting) == 0 {
 		return nil
