@@ -70,12 +70,13 @@ func TestOutput(t *testing.T) {
 }
 
 // Send gives the command its input to the end, and reports an input that breaks even if the command
-// succeeds with the part that it has read. A command that does not read its input does not block.
+// succeeds with the part that it has read. A command that does not read its input does not block, and its exit status
+// counts.
 func TestSend(t *testing.T) {
 	user, file := sshtest.NewKey(t)
 	host, _ := sshtest.NewKey(t)
 	count := func(command string, stdout, stderr io.Writer) int {
-		if command == "fail" {
+		if command != "count" {
 			return echo(command, stdout, stderr)
 		}
 		n, err := io.Copy(io.Discard, stdout.(io.Reader))
@@ -103,6 +104,9 @@ func TestSend(t *testing.T) {
 	var exit *ssh.ExitError
 	if _, err := client.Send(soon(t), "fail", strings.NewReader(strings.Repeat("x", size)), 100); !errors.As(err, &exit) || exit.Status != 3 {
 		t.Errorf("Send(fail) = %v", err)
+	}
+	if out, err := client.Send(soon(t), "true", strings.NewReader(strings.Repeat("x", size)), 100); err != nil || string(out) != "ran true" {
+		t.Errorf("Send(true) = %q, %v", out, err)
 	}
 }
 

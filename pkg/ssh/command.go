@@ -30,7 +30,8 @@ func (c *Client) Output(ctx context.Context, command string, limit int) ([]byte,
 
 // Send is like Output, and the command reads in from its standard input. If in fails, Send returns its
 // error; the command then sees the end of its input, so it must not use an input whose end it cannot
-// prove before Send has returned.
+// prove before Send has returned. Whether the command reads all of its input is its own decision, as in a shell:
+// its exit status counts.
 func (c *Client) Send(ctx context.Context, command string, in io.Reader, limit int) ([]byte, error) {
 	source := &remembering{in: in}
 	out, err := c.run(ctx, command, source, limit)
@@ -65,7 +66,12 @@ func (c *Client) run(ctx context.Context, command string, stdin io.Reader, limit
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
 
-	err = session.Run(command)
+	if err = session.Start(command); err == nil {
+		err = session.Wait()
+		if stdin != nil && err == io.EOF { // the command ended with 0 before it had read all of stdin
+			err = nil
+		}
+	}
 	var exit *ssh.ExitError
 	switch {
 	case stdout.over:
