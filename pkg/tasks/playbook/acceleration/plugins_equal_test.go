@@ -53,6 +53,16 @@ func TestPluginsReportTheSame(t *testing.T) {
 	}
 }
 
+// TestPluginsLoseNoTask plays tasks that are refused by their threads, which let the main thread run before it knows that.
+func TestPluginsLoseNoTask(t *testing.T) {
+	p := newPlayer(t)
+	want := p.green("slow.yml", "")
+	if got := strings.Count(strings.Join(want.events, "\n"), "v2_runner_on_ok"); got != 3 {
+		t.Fatalf("%d results of tasks, want 3:\n%s", got, strings.Join(want.events, "\n"))
+	}
+	p.same(want, "slow.yml", "{"+threads+"}")
+}
+
 var process = regexp.MustCompile(`pid \d+`)
 
 // effects plays effects.yml and returns which entries were evaluated and in how many processes.

@@ -54,11 +54,12 @@ class Turn:
 
     @contextlib.contextmanager
     def given(self):
-        """Let others run. A thread that does not have the turn goes on."""
-        if self._owner != threading.get_ident():
+        """Let others run. A thread that does not have the turn goes on, and a task that a process may still run keeps it:
+        the main thread has to wait until it is clear who runs the task. Such a task closes its connection, too."""
+        thread = threading.current_thread()
+        if self._owner != threading.get_ident() or isinstance(thread, Work) and not thread.begun:
             yield
             return
-        thread = threading.current_thread()
         self.give()
         if isinstance(thread, Work):
             thread.waits.set()
@@ -120,10 +121,11 @@ class Work(threading.Thread):
         super().__init__(daemon=True)
         self.strategy, self.host, self.task, self.task_vars, self.play_context = strategy, host, task, task_vars, play_context
         self.waits = threading.Event()  # is set when the thread gives the turn away for the first time
-        self.refused = False
+        self.begun = self.refused = False
 
     def register(self):
         """Tell Ansible that the task has started."""
+        self.begun = True
         self.strategy._queued_task_cache[(self.host.name, self.task._uuid)] = {
             "host": self.host, "task": self.task, "task_vars": self.task_vars, "play_context": self.play_context}
         self.strategy._pending_results += 1
