@@ -139,10 +139,11 @@ survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a 
 	$(machine) build
 	bootstrap/e2e/run
 
-e2e: up plugin ## Test an installation with plugins, each failure that it can meet, a deletion in the middle
+e2e: up plugin ansible-core ## Test an installation with plugins, each failure that it can meet, a deletion in the middle
 	go test ./pkg/tasks/software ./pkg/tasks/playbook/acceleration -tags integration -run "Real|ModuleActions|Plugins" -count=1 -timeout 20m
 	go test ./pkg/tasks/kubespray -tags integration -run RealPrefetch -count=1 -timeout 5m
 	go test ./pkg/tasks/seedregistry ./pkg/tasks/backup ./pkg/tasks/playbook/acceleration -tags e2e -count=1 -v -timeout 20m
+	go test ./test/ansible -tags e2e -run TestImportant -count=1 -v -timeout 15m
 ifneq ($(KUBESPRAY),)
 	go test ./pkg/inventory ./pkg/tasks/playbook/acceleration -tags kubespray -run 'Kubesprays|OnKubespray' -count=1
 	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./pkg/upgrade -tags kubespray -run OnKubespray -count=1

@@ -19,6 +19,8 @@ import time
 CORE, ANSIBLE, RESULTS, OUTPUT = "/opt/core", "/opt/ansible", "/opt/results", "/root/output"
 INTEGRATION = CORE + "/test/integration"
 PLUGINS = CORE + "/test/support/integration/plugins"
+# Results by chance, also without accelerations. Only the exit status of the target says whether they are right.
+RANDOM = ("test_random_delegate_to_with_loop.yml:",)
 
 
 def environment(events):
@@ -75,7 +77,10 @@ def collect(events):
     lines = []
     for name in sorted(os.listdir(events)):
         with open(os.path.join(events, name)) as file:
-            run = [json.loads(line) for line in file if line.endswith("\n")]
+            text = file.read()
+        if any(playbook in text for playbook in RANDOM):
+            continue
+        run = [json.loads(line) for line in text.splitlines(True) if line.endswith("\n")]
         run.sort(key=lambda event: event[:2])
         lines += [json.dumps(event, sort_keys=True) for event in run] + ['"end of a run"']
     return "".join(line + "\n" for line in lines)
@@ -94,7 +99,7 @@ def main(target, limit):
     with open(os.path.join(RESULTS, target), "w") as file:
         file.write(text)
     with open(os.path.join(RESULTS, target + ".log"), errors="replace") as log:
-        off = [line.strip() for line in log if "acceleration: off" in line]
+        off = [line.strip() for line in log if "acceleration: off" in line and "jinja2_native" not in line]  # lazy.py says why
     print(json.dumps({"rc": rc, "seconds": round(time.monotonic() - start, 1), "results": text.count("\n"),
                       "digest": hashlib.sha256(text.encode()).hexdigest()[:16], "off": off}))
 
