@@ -93,7 +93,7 @@ stories-e2e-restore   := TestRestore TestRestoreOfThree
 stories-e2e-same      := TestSameResult TestSameFailure
 # Targets that make test leaves out: they take long, or have not been seen to pass on kubespray yet. test/passed.tsv
 # has their last success.
-left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-same integration-long
+left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-same integration-long test-ansible
 
 empty :=
 # stories runs the stories of the target on real clusters, with a time limit ($(1)).
@@ -144,10 +144,11 @@ survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a 
 	$(machine) build
 	bootstrap/e2e/run
 
-e2e: up plugin ## Test an installation with plugins and its reset, each failure that it can meet, a deletion in the middle, the stand-in
+e2e: up plugin ansible-core ## Test an installation with plugins and its reset, each failure that it can meet, a deletion in the middle, the stand-in
 	go test ./pkg/tasks/software ./pkg/tasks/playbook/acceleration -tags integration -run "Real|ModuleActions|Plugins" -count=1 -timeout 20m
 	go test ./pkg/tasks/kubespray -tags integration -run RealPrefetch -count=1 -timeout 5m
 	go test ./pkg/tasks/seedregistry ./pkg/tasks/backup ./pkg/tasks/playbook/acceleration -tags e2e -count=1 -v -timeout 20m
+	go test ./test/ansible -tags e2e -run TestImportant -count=1 -v -timeout 15m
 ifneq ($(KUBESPRAY),)
 	go test ./pkg/inventory ./pkg/tasks/playbook/acceleration -tags kubespray -run 'Kubesprays|OnKubespray' -count=1
 	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./pkg/upgrade -tags kubespray -run OnKubespray -count=1
@@ -156,6 +157,13 @@ else
 	go test ./test/e2e -tags e2e -run '^TestStandIn$$' -count=1 -v -timeout 20m
 	@echo 'LEFT OUT: all stories but TestStandIn, because this machine has no kubespray. To run them: make kubespray && make e2e'
 endif
+.PHONY: ansible-core
+ansible-core: $(BPA_STATE)/cache/ansible-core/ansible_core-2.18.19.tar.gz
+$(BPA_STATE)/cache/ansible-core/ansible_core-2.18.19.tar.gz: test/ansible/requirements.txt hack/ansible-core.sh
+	hack/ansible-core.sh $(@D)
+	touch $@
+test-ansible: up ansible-core ## Test that the accelerations change no result of ansible-core's integration targets
+	hack/tested.sh $@ go test ./test/ansible -tags e2e -run TestAll -count=1 -v -timeout 150m
 e2e-life: up plugin ## Test one cluster that grows, loses machines and shrinks
 	$(call long,60m)
 e2e-hosts: up plugin ## Test a standby, deletions with a host that is off, and killed playbooks
