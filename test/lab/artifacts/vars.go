@@ -35,7 +35,7 @@ func (b *Builder) writeVars(ctx context.Context, files []file) error {
 	for _, f := range files {
 		vars[f.variable] = "sha256:" + b.stamps().Value("sha256 "+f.variable)
 	}
-	b.bothVersions(vars)
+	b.allVersions(vars)
 	out, err := yaml.Marshal(vars)
 	if err != nil {
 		return err

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -29,15 +31,16 @@ func artifactsCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	builder := builderFlags(c)
-	kubernetes := c.Flags().String("kubernetes", "", "also build another version of Kubernetes, for an upgrade: "+artifacts.PreviousKubernetes)
+	known := strings.Join(artifacts.OlderKubernetes, " or ")
+	kubernetes := c.Flags().String("kubernetes", "", "also build an older version of Kubernetes, for an upgrade: "+known)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if *kubernetes != "" && *kubernetes != artifacts.PreviousKubernetes {
-			return fmt.Errorf("--kubernetes=%s: the lab can build only %s", *kubernetes, artifacts.PreviousKubernetes)
+		if *kubernetes != "" && !slices.Contains(artifacts.OlderKubernetes, *kubernetes) {
+			return fmt.Errorf("--kubernetes=%s: the lab can build only %s", *kubernetes, known)
 		}
 		if err := artifacts.Make(c.Context(), builder); err != nil || *kubernetes == "" {
 			return err
 		}
-		return artifacts.MakePrevious(c.Context(), builder)
+		return artifacts.MakeOlder(c.Context(), builder, *kubernetes)
 	}
 	return c
 }
