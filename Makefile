@@ -91,9 +91,10 @@ stories-e2e-plugins   := TestPlugins TestCPUManager
 stories-e2e-software  := TestSoftware TestSoftwareReboot
 stories-e2e-restore   := TestRestore TestRestoreOfThree
 stories-e2e-same      := TestSameResult TestSameFailure
+stories-test-year     := TestYear
 # Targets that make test leaves out: they take long, or have not been seen to pass on kubespray yet. test/passed.tsv
 # has their last success.
-left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-same integration-long test-ansible
+left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-same integration-long test-ansible test-year
 
 empty :=
 # stories runs the stories of the target on real clusters, with a time limit ($(1)).
@@ -164,6 +165,13 @@ $(BPA_STATE)/cache/ansible-core/ansible_core-2.18.19.tar.gz: test/ansible/requir
 	touch $@
 test-ansible: up ansible-core ## Test that the accelerations change no result of ansible-core's integration targets
 	hack/tested.sh $@ go test ./test/ansible -tags e2e -run TestAll -count=1 -v -timeout 150m
+test-year: export BPA_YEAR_SEED = $(SEED)
+test-year: export BPA_YEAR_STEPS = $(STEPS)
+test-year: export BPA_YEAR_FROM = $(FROM)
+test-year: export BPA_YEAR_KEEP = yes
+test-year: up plugin ## Play a year of one cluster by a seed: SEED=1 STEPS=12 FROM=1; a failed step leaves the cluster, and FROM goes on with it
+	$(lab) artifacts --kubernetes 1.35.3
+	$(call long,180m)
 e2e-life: up plugin ## Test one cluster that grows, loses machines and shrinks
 	$(call long,60m)
 e2e-hosts: up plugin ## Test a standby, deletions with a host that is off, and killed playbooks

@@ -159,6 +159,20 @@ func (w *workload) ask(ctx context.Context, s *site.Site, name string) {
 	}
 }
 
+// reset forgets the longest time without an answer.
+func (w *workload) reset() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gap, w.answers = 0, time.Time{}
+}
+
+// longest returns the longest time without an answer, and when it ended.
+func (w *workload) longest() (time.Duration, time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gap, w.answers
+}
+
 // lose counts a request without an answer.
 func (w *workload) lose(node string, err error) {
 	w.mu.Lock()

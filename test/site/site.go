@@ -31,6 +31,7 @@ type Site struct {
 	client.WithWatch
 	T         testing.TB
 	Namespace string
+	Keep      bool // leave the site as it is if the test fails
 	lab       string
 }
 
@@ -39,11 +40,22 @@ type Site struct {
 // error. New removes the namespace with its hosts when the test ends.
 func New(t testing.TB, namespace string, hosts, misfits int, flags ...string) *Site {
 	t.Helper()
-	s := &Site{T: t, Namespace: namespace, lab: filepath.Join(State(), "bin", "lab"), WithWatch: Connect(t)}
+	s := Resume(t, namespace)
 	s.Lab(append([]string{"up", "--nodes", strconv.Itoa(hosts), "--misfits", strconv.Itoa(misfits)}, flags...)...)
+	return s
+}
+
+// Resume connects to the site that a test with Keep has left. It is removed when the test ends.
+func Resume(t testing.TB, namespace string) *Site {
+	t.Helper()
+	s := &Site{T: t, Namespace: namespace, lab: filepath.Join(State(), "bin", "lab"), WithWatch: Connect(t)}
 	t.Cleanup(func() {
 		if t.Failed() {
 			s.Dump()
+			if s.Keep {
+				t.Logf("the site is left as it is, with namespace %s", namespace)
+				return
+			}
 		}
 		s.retainAll()
 		s.Kubectl("delete", "provisionings", "--all", "--timeout=100s") // delete the hosts last, as on a real site

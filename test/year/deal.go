@@ -4,10 +4,31 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // Version is that of the list of operations. The same seed gives the same steps only with the same version.
 const Version = 1
+
+// FormatSeed returns the text of a seed, with the version for which it is.
+func FormatSeed(seed uint64) string { return fmt.Sprintf("%d-%d", Version, seed) }
+
+// ParseSeed reads a number, or the text of FormatSeed. The text of another version is an error.
+func ParseSeed(text string) (uint64, error) {
+	version, number, found := strings.Cut(text, "-")
+	if !found {
+		version, number = strconv.Itoa(Version), text
+	}
+	seed, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("seed %q: want a number, or %d-NUMBER", text, Version)
+	}
+	if version != strconv.Itoa(Version) {
+		return 0, fmt.Errorf("seed %q is for version %s of the operations, and this is version %d: play it at a commit of that version", text, version, Version)
+	}
+	return seed, nil
+}
 
 // Step is an operation, what happens meanwhile, and the world after it.
 type Step struct {

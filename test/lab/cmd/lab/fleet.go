@@ -48,28 +48,35 @@ func newFleet(namespace, depot string) (*fleet.Fleet, error) {
 
 func upCommand() *cobra.Command {
 	var nodes, misfits int
-	var reboots bool
+	var reboots *bool
 	c := fleetCommand("up", "Create machines: host-1... satisfy a request for 8 CPUs and 16Gi, misfit-1... do not", cobra.NoArgs,
 		func(c *cobra.Command, f *fleet.Fleet, _ []string) error {
-			f.Reboots = reboots
+			f.Reboots = *reboots
 			return f.Up(c.Context(), fleet.Shapes(nodes, misfits)...)
 		})
 	c.Flags().IntVar(&nodes, "nodes", 3, "number of hosts that fit; of every three, two have 8 CPUs and 16Gi, the third has 16 CPUs and 32Gi")
 	c.Flags().IntVar(&misfits, "misfits", 0, "number of hosts that do not fit; of every two, the first has 2 CPUs and 4Gi, the second has 32 CPUs and 128Gi but is in error")
-	c.Flags().BoolVar(&reboots, "reboots", false, "machines can reboot by systemctl reboot, which gives them another boot ID")
+	reboots = rebootsFlag(c)
 	return c
+}
+
+func rebootsFlag(c *cobra.Command) *bool {
+	return c.Flags().Bool("reboots", false, "machines can reboot by systemctl reboot, which gives them another boot ID")
 }
 
 func addCommand() *cobra.Command {
 	var s fleet.Shape
+	var reboots *bool
 	c := fleetCommand("add HOST", "Create one more machine", cobra.ExactArgs(1),
 		func(c *cobra.Command, f *fleet.Fleet, args []string) error {
+			f.Reboots = *reboots
 			s.Name = args[0]
 			return f.Up(c.Context(), s)
 		})
 	c.Flags().IntVar(&s.CPU, "cpu", 8, "number of CPUs in its BareMetalHost")
 	c.Flags().IntVar(&s.RAMGiB, "memory", 16, "memory in its BareMetalHost, in GiB")
 	c.Flags().BoolVar(&s.Broken, "broken", false, "set its BareMetalHost in error")
+	reboots = rebootsFlag(c)
 	return c
 }
 

@@ -1,0 +1,173 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"cmp"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/test/lab/artifacts"
+	"github.com/akraino-icn/bpa/test/lab/osimage"
+	"github.com/akraino-icn/bpa/test/site"
+	"github.com/akraino-icn/bpa/test/year"
+)
+
+// TestYear plays a year of one cluster: operations that a seed deals. After each step the cluster must be what the
+// users want (see checks in yearchecks_test.go), while a workload in it answers requests. The environment selects
+// the steps:
+//
+//	BPA_YEAR_SEED   VERSION-NUMBER as an earlier run has printed it, or a number; default: 1
+//	BPA_YEAR_STEPS  number of steps; default: until each operation but the minor upgrade has come
+//	BPA_YEAR_FROM   number of the first step: goes on with the cluster that a failed run has left
+//	BPA_YEAR_KEEP   not empty: leave the site as it is after a failure
+func TestYear(t *testing.T) {
+	seed, err := year.ParseSeed(cmp.Or(os.Getenv("BPA_YEAR_SEED"), "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := year.New(year.Patched)
+	steps := year.All(seed, start, year.UpgradeMinor)
+	if n := number(t, "BPA_YEAR_STEPS"); n > 0 {
+		steps = year.Deal(seed, start, n)
+	}
+	from := max(1, number(t, "BPA_YEAR_FROM"))
+	t.Logf("seed %s, %d steps from %d", year.FormatSeed(seed), len(steps), from)
+	y := newYear(t, from > 1)
+	if y.world = start; from > 1 {
+		y.world = steps[from-2].After
+	}
+	y.begin(from > 1)
+	for _, step := range steps[from-1:] {
+		passed := t.Run(strings.ReplaceAll(step.String(), "/", "|"), func(t *testing.T) {
+			y.as(t)
+			y.step(step)
+		})
+		y.as(t)
+		if !passed {
+			t.Fatalf("%s failed; the world was: %s\nwanted: %s\nplay the seed again: make test-year SEED=%s STEPS=%s\ngo on with this cluster, if it was kept: the same with FROM=%d",
+				step, y.world, step.After, year.FormatSeed(seed), os.Getenv("BPA_YEAR_STEPS"), step.Number)
+		}
+		y.world = step.After
+	}
+	y.load.stop()
+}
+
+// number returns the number in a variable of the environment; 0: it is empty.
+func number(t *testing.T, variable string) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" || text == "all" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("%s is %q, want a number", variable, text)
+	}
+	return n
+}
+
+// yearStory is the cluster of a year.
+type yearStory struct {
+	*softwareStory
+	seed    uint64
+	world   year.World // before the present step
+	load    *workload
+	revoked []string       // kubeconfigs that the cluster must refuse
+	most    map[string]int // number of objects of each kind that the namespace may have
+	other   *v1alpha1.Provisioning
+	hosts   int    // number of the last machine that was added
+	backup  string // name of the last Backup
+}
+
+const (
+	yearNamespace = "e2e-year"
+	yearCluster   = "edge-60"
+	otherCluster  = "edge-61"
+)
+
+func newYear(t *testing.T, resume bool) *yearStory {
+	t.Helper()
+	if vars := site.Vars(t); !strings.Contains(string(vars["kubelet_binary_checksum"]), artifacts.PatchedKubernetes) {
+		t.Fatalf("the depot has no Kubernetes %s: run lab artifacts --kubernetes %[1]s", artifacts.PatchedKubernetes)
+	}
+	depot := newUploads(t, yearNamespace)
+	depot.putTool("1")
+	depot.putDriver(yearCluster, "1")
+	var s *site.Site
+	if resume {
+		s = site.Resume(t, yearNamespace)
+	} else {
+		s = site.New(t, yearNamespace, year.Hosts, 0, "--reboots")
+	}
+	s.Keep = os.Getenv("BPA_YEAR_KEEP") != ""
+	return &yearStory{softwareStory: &softwareStory{life: life{t: t, s: s, limit: yearLimit}, depot: depot, name: "workers"}, hosts: len(s.Hosts())}
+}
+
+// as makes t the test that fails.
+func (y *yearStory) as(t *testing.T) {
+	y.t, y.s.T, y.depot.t = t, t, t
+	if y.load != nil {
+		y.load.t = t
+	}
+}
+
+// begin installs the cluster, or takes over the one that a failed run has left, and starts the workload.
+func (y *yearStory) begin(resume bool) {
+	y.t.Helper()
+	if !resume {
+		y.s.Apply(y.s.Provisioning(yearCluster, withSystem(osimage.NodeSystem), specOf(y.world), func(p *v1alpha1.Provisioning) {
+			p.Spec.ReplacePolicy = v1alpha1.ReplaceAny
+		}))
+	}
+	y.awaitWorld("the cluster", y.world)
+	y.load = startWorkload(y.t, y.s, y.p)
+	y.most = y.objects()
+	for kind := range y.most {
+		y.most[kind] += moreObjects
+	}
+}
+
+// moreObjects is how many objects of one kind may be added in a year. Each task of an operation has a few of its own.
+const moreObjects = 40
+
+// step plays one step and checks the cluster after it.
+func (y *yearStory) step(step year.Step) {
+	y.t.Helper()
+	begin := time.Now()
+	before := y.s.Holders()
+	y.load.reset()
+	if step.Operation != year.RemoveOther {
+		y.watchOther()
+	}
+	after := y.meanwhile(step)
+	y.play(step)
+	after()
+	y.awaitWorld(step.Operation, step.After)
+	y.t.Logf("Ready after %s, the last run was %s", time.Since(begin).Round(time.Second), y.p.Status.Run.Name)
+	y.check(step, before)
+	y.stays()
+	y.t.Logf("checked after %s", time.Since(begin).Round(time.Second))
+}
+
+// specOf returns an option that requests the world.
+func specOf(w year.World) site.Option {
+	return func(p *v1alpha1.Provisioning) {
+		masters(w.Planes)(p)
+		p.Spec.Workers = nil
+		for _, name := range w.Workers {
+			p.Spec.Workers = append(p.Spec.Workers, map[string]v1alpha1.Worker{name: {HostRequirements: v1alpha1.HostRequirements{CPU: 8}}})
+		}
+		p.Spec.NodeSets = []v1alpha1.NodeSet{{Name: "pool", Role: v1alpha1.RoleWorker,
+			Count: v1alpha1.NodeCount{Active: int32(w.Pool), Standby: int32(w.Standby)}}}
+		withPluginsOf(w.Plugins...)(p)
+		for name, value := range w.Variables {
+			site.Var(name, []byte(value))(p)
+		}
+		p.Spec.Kubernetes.Version = w.Kubernetes
+	}
+}
