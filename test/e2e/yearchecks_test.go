@@ -32,7 +32,7 @@ const (
 // fails at once if BPA says that it needs a user.
 func (y *yearStory) awaitWorld(what string, want year.World) {
 	y.t.Helper()
-	known := y.s.Hosts()
+	known, begin := y.s.Hosts(), time.Now().Add(-time.Second) // conditions have the time in seconds
 	differs := ""
 	y.t.Cleanup(func() {
 		if y.t.Failed() && differs != "" {
@@ -43,7 +43,7 @@ func (y *yearStory) awaitWorld(what string, want year.World) {
 		if p.Name != yearCluster {
 			return false
 		}
-		if s := p.Status.GetCondition(v1alpha1.ConditionStalled); s.IsTrue() && p.Status.ObservedGeneration == p.Generation {
+		if s := p.Status.GetCondition(v1alpha1.ConditionStalled); s.IsTrue() && p.Status.ObservedGeneration == p.Generation && s.LastTransitionTime.Inner.After(begin) {
 			y.t.Fatalf("stalled: %s: %s\nfailure: %+v", s.Reason, s.Message, p.Status.Failure)
 		}
 		differs = difference(p, want, known)

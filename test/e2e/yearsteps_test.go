@@ -27,7 +27,7 @@ func (y *yearStory) play(step year.Step) {
 	case year.AddDrained, year.AddRebooted:
 		y.requestPackages(step.After.Packages)
 	case year.RemovePackages:
-		y.s.Kubectl("delete", "software", y.name)
+		y.removePackages()
 	case year.PatchSystems:
 		y.cli("patch", yearCluster, "--follow")
 	case year.Rotate:
@@ -77,6 +77,22 @@ func (y *yearStory) requestPackages(packages []string) {
 		y.apply(yearCluster, packages...)
 	default:
 		y.t.Fatal(err)
+	}
+}
+
+// removePackages deletes the Software. Its packages must leave the machines.
+func (y *yearStory) removePackages() {
+	y.t.Helper()
+	y.s.Kubectl("delete", "software", y.name)
+	site.Await(y.s, &corev1.ConfigMapList{}, "the record without packages", yearLimit, func(record *corev1.ConfigMap) bool {
+		text := fmt.Sprint(record.Data)
+		return record.Name == contract.SoftwareName(yearCluster) && !strings.Contains(text, driver) && !strings.Contains(text, tool)
+	})
+	for _, n := range y.p.Status.Nodes {
+		if out := y.s.On(n.Host, "ls "+driverMarker+" 2>/dev/null; dpkg-query --show --showformat '${db:Status-Status}' "+tool+" 2>/dev/null; true"); strings.Contains(out, driverMarker) ||
+			strings.TrimSpace(out) == "installed" {
+			y.t.Errorf("%s: packages are still there: %s", n.Name, out)
+		}
 	}
 }
 
