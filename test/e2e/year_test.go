@@ -35,13 +35,15 @@ func TestYear(t *testing.T) {
 	if n := number(t, "BPA_YEAR_STEPS"); n > 0 {
 		steps = year.Deal(seed, start, n)
 	}
-	from := max(1, number(t, "BPA_YEAR_FROM"))
+	from := number(t, "BPA_YEAR_FROM")
+	resume := from > 0
+	from = max(from, 1)
 	t.Logf("seed %s, %d steps from %d", year.FormatSeed(seed), len(steps), from)
-	y := newYear(t, from > 1)
+	y := newYear(t, resume)
 	if y.world = start; from > 1 {
 		y.world = steps[from-2].After
 	}
-	y.begin(from > 1)
+	y.begin(resume)
 	for _, step := range steps[from-1:] {
 		passed := t.Run(strings.ReplaceAll(step.String(), "/", "|"), func(t *testing.T) {
 			y.as(t)
