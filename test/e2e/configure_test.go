@@ -68,7 +68,7 @@ func TestConfigure(t *testing.T) {
 
 	change(`{"dns_memory_limit":null,"coredns_replicas":null}`)
 	applied("the default of CoreDNS")
-	expect("2 2 2 170Mi")
+	expect("2 2 2 300Mi") // the default of kubespray
 	load.stop()
 	load.expectLost(0)
 }

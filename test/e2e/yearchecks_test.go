@@ -23,7 +23,7 @@ import (
 
 const (
 	// yearLimit is the time limit of one step.
-	yearLimit = 15 * time.Minute
+	yearLimit = 25 * time.Minute
 	// stayLimit is how long a cluster must stay Ready after the checks of a step.
 	stayLimit = 20 * time.Second
 )
