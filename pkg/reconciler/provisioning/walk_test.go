@@ -1,0 +1,129 @@
+package provisioning
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/test/year"
+)
+
+var (
+	walkSeed  = flag.Uint64("walk.seed", 0, "play only this seed of TestWalk")
+	walkSteps = flag.Int("walk.steps", lifeSteps, "how many operations of each seed TestWalk plays")
+	walkTime  = flag.Duration("walk.time", 40*time.Second, "how long TestWalk plays new seeds")
+)
+
+// lifeSteps is the number of operations in the life of one cluster.
+const lifeSteps = 60
+
+// visits counts those of all lives.
+var visits atomic.Int64
+
+// knownSeeds are those that have found a defect once.
+var knownSeeds = []uint64{1, 2, 3}
+
+// TestWalk plays the operations of package year against the controller, with its real code, on a simulated site: see
+// walk_api_test.go. After each operation, the cluster must become what the spec says.
+func TestWalk(t *testing.T) {
+	if *walkSeed != 0 {
+		if _, err := walk(*walkSeed, *walkSteps); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	limit := *walkTime
+	if testing.Short() {
+		limit = time.Second
+	}
+	start, first := time.Now(), uint64(time.Now().UnixNano())
+	t.Logf("new seeds begin with %d", first)
+	const workers = 2 // the walk is to be fast enough on two processors
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	operations, lives := 0, 0
+	seeds := make(chan uint64)
+	for range workers {
+		group.Go(func() {
+			for seed := range seeds {
+				n, err := walk(seed, *walkSteps)
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				operations, lives = operations+n, lives+1
+				mu.Unlock()
+			}
+		})
+	}
+	for _, seed := range knownSeeds {
+		seeds <- seed
+	}
+	for i := uint64(0); time.Since(start) < limit && !t.Failed(); i++ {
+		seeds <- first + i
+	}
+	close(seeds)
+	group.Wait()
+	t.Logf("%d operations in %d lives, %d visits: %.0f a second", operations, lives, visits.Load(), float64(operations)/time.Since(start).Seconds())
+}
+
+// walk plays the life of one cluster. It returns the number of operations that it has played.
+func walk(seed uint64, steps int) (played int, err error) {
+	versions := []string{year.Older, year.Patched}
+	w := newSimSite(seed, versions[seed%2])
+	failed := func(step string, err error) error {
+		lines := w.history[max(0, len(w.history)-60):]
+		return fmt.Errorf("seed %d, %s: %w\n\nlast of all:\n%s\n\n%s\nplay it again: go test ./pkg/reconciler/provisioning -run 'TestWalk$' -walk.seed=%d -walk.steps=%d",
+			seed, step, err, strings.Join(lines, "\n"), w.state(), seed, played+1)
+	}
+	w.say("installation")
+	w.want(w.world)
+	if err := w.settle(w.unlike); err != nil {
+		return played, failed("installation", err)
+	}
+	for _, step := range year.Deal(seed, year.New(versions[seed%2]), steps) {
+		w.say(step.String())
+		if err := w.step(step); err != nil {
+			return played, failed(step.String(), err)
+		}
+		played++
+	}
+	visits.Add(int64(w.visits))
+	return played, nil
+}
+
+// step plays one operation until the cluster is what the world says.
+func (w *simSite) step(step year.Step) error {
+	before := w.ofOther()
+	w.play(step)
+	w.meanwhile(step.Meanwhile)
+	if step.Operation == year.Silence {
+		for range w.random.IntN(30) {
+			w.round()
+		}
+		w.tidy()
+	}
+	if err := w.settle(w.unlike); err != nil {
+		return err
+	}
+	if w.tidy() {
+		if err := w.settle(w.unlike); err != nil {
+			return errors.Join(errors.New("after the lost machine was taken away"), err)
+		}
+	}
+	if !slices.Contains([]string{year.AddOther, year.RemoveOther}, step.Operation) {
+		if diff := cmp.Diff(before, w.ofOther()); diff != "" {
+			return fmt.Errorf("objects of the other Provisioning have changed (-before +after):\n%s", diff)
+		}
+	}
+	w.client.left, w.depotFails, w.drainFails = 0, 0, 0
+	return nil
+}
