@@ -135,12 +135,26 @@ func (w *simSite) react() bool {
 		w.annotate(contract.AnnotationRetry, "retry-")
 	case failed == string(contract.ReasonCancelled), lost != nil && lost.Reason == "KubeconfigLost":
 		w.annotate(contract.AnnotationRetry, "retry-")
+	case w.standbyForgotten():
+		w.annotate(contract.AnnotationRetry, "retry-")
 	case w.softwareCancelled():
 		w.annotate(contract.AnnotationSoftware, "again-")
 	default:
 		return false
 	}
 	return true
+}
+
+// standbyForgotten reports whether a standby is missing that was taken out of the spec before (L20 of the known
+// defects). Each operation that adds a standby is the only one that can have this effect.
+func (w *simSite) standbyForgotten() bool {
+	claimed := 0
+	for _, h := range simList[*metal3.BareMetalHost](w.server, kindHost) {
+		if ref := h.Spec.ConsumerRef; ref != nil && ref.Name == name && h.Labels[contract.LabelStandby] == "true" {
+			claimed++
+		}
+	}
+	return w.operation == year.AddStandby && claimed < w.world.Standby
 }
 
 // switchOff switches off the machines in quarantine that work. It reports whether there were any.
@@ -169,6 +183,7 @@ func (w *simSite) softwareCancelled() bool {
 
 // play lets users do what the step says, and something else happen meanwhile.
 func (w *simSite) play(step year.Step) {
+	w.operation = step.Operation
 	switch step.Operation {
 	case year.LoseWorker, year.LosePlane:
 		w.lose(step.Argument, w.random.IntN(3))

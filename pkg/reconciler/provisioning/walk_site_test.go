@@ -25,6 +25,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/health"
 	"github.com/akraino-icn/bpa/pkg/health/monitor"
@@ -53,6 +54,7 @@ type simSite struct {
 	due        map[string]time.Time // when each wants its next visit; zero: not without a change
 	failures   map[string]int       // visits in a row that have failed
 	lag        int                  // how often, in percent, a cache stays behind
+	pace       int                  // how many writes of the pods there are, at most, between two visits
 
 	// The world outside.
 	machines map[string]*simMachine // by the UIDs of their hosts
@@ -69,6 +71,7 @@ type simSite struct {
 
 	// The walk.
 	world     year.World
+	operation string // the last one
 	asked     int    // values of annotations until now
 	backup    string // name of the newest Backup
 	recipient string
@@ -82,7 +85,7 @@ func newSimSite(seed uint64, kubernetes string) *simSite {
 		random: mathrand.New(mathrand.NewPCG(seed, 30)), now: now, machines: map[string]*simMachine{}, facts: map[*metal3.BareMetalHost]hosts.Host{},
 		clusters: map[string]*simCluster{name: newSimCluster(), otherName: newSimCluster()}, looks: map[string]health.Report{}, watched: map[string]monitor.Cluster{},
 		jobs: map[string]*simJob{}, dirty: map[string]bool{}, due: map[string]time.Time{}, failures: map[string]int{}, notReset: map[string]bool{},
-		ctx: logging.WithLogger(context.Background(), zap.NewNop().Sugar()), world: year.New(kubernetes), pinKey: pinKey(), lag: 30,
+		ctx: logging.WithLogger(context.Background(), zap.NewNop().Sugar()), world: year.New(kubernetes), pinKey: pinKey(), lag: 30, pace: 5,
 	}
 	w.server, w.clock = newSimServer(func() time.Time { return w.now }), clock.NewFakePassiveClock(w.now)
 	w.server.set(kindSecret, sshKey())
@@ -208,8 +211,10 @@ func (w *simSite) visit(cluster string) {
 		reconciler.PostProcessReconcile(w.ctx, p, original)
 	} else if event = w.controller.FinalizeKind(w.ctx, p); event == nil {
 		event = w.client.write("remove the finalizer of", kindProvisioning, cluster, func() error {
-			w.say("Provisioning " + cluster + " is gone")
-			w.server.remove(kindProvisioning, cluster)
+			if w.server.objects[kindProvisioning][cluster] != nil {
+				w.say("Provisioning " + cluster + " is gone")
+				w.server.remove(kindProvisioning, cluster)
+			}
 			return nil
 		})
 	}
@@ -261,24 +266,24 @@ func (w *simSite) round() (busy bool) {
 		if busy = true; w.percent(w.lag) {
 			n = w.random.IntN(n + 1)
 		}
-		if n > 0 {
-			w.server.catchUp(kind, n)
-			w.dirty[name], w.dirty[otherName] = true, true
+		for _, e := range w.server.behind[kind][:n] {
+			w.concerns(kind, e)
 		}
+		w.server.catchUp(kind, n)
 	}
 	if w.percent(30) {
 		w.beside()
 	}
 	for _, cluster := range []string{name, otherName} {
 		if due := w.due[cluster]; w.dirty[cluster] || !due.IsZero() && !due.After(w.now) {
-			if busy = true; w.percent(70) {
+			if busy = true; w.percent(50) {
 				w.visit(cluster)
 			}
 		}
 	}
 	for _, run := range w.activeRuns() {
 		busy = true
-		for range 1 + w.random.IntN(5) {
+		for range 1 + w.random.IntN(w.pace) {
 			if run = current(w, run.Name); run != nil && !run.IsDone() {
 				w.tick(run, false)
 			}
@@ -288,6 +293,22 @@ func (w *simSite) round() (busy bool) {
 		busy = w.server.collectGarbage() || busy
 	}
 	return busy
+}
+
+// concerns wakes the Provisionings that a change may be about.
+func (w *simSite) concerns(kind string, e simEvent) {
+	cluster := ""
+	switch {
+	case kind == kindProvisioning:
+		cluster = e.name
+	case e.object != nil && kind != kindHost:
+		cluster = e.object.GetLabels()[contract.LabelCluster]
+	}
+	for _, name := range []string{name, otherName} {
+		if cluster == "" || cluster == name {
+			w.dirty[name] = true
+		}
+	}
 }
 
 // settle lets the site work until nothing happens any more and nothing is wrong. It returns what is still wrong at

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -40,6 +41,7 @@ func TestWalk(t *testing.T) {
 		}
 		return
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // the site is small, and most of what is allocated is used once
 	limit := *walkTime
 	if testing.Short() {
 		limit = time.Second
@@ -103,6 +105,7 @@ func walk(seed uint64, steps int) (played int, err error) {
 // step plays one operation until the cluster is what the world says.
 func (w *simSite) step(step year.Step) error {
 	before := w.ofOther()
+	w.pace, w.lag = []int{1, 5, 20, 40, 40}[w.random.IntN(5)], []int{0, 20, 50, 80}[w.random.IntN(4)]
 	w.play(step)
 	w.meanwhile(step.Meanwhile)
 	if step.Operation == year.Silence {
