@@ -76,7 +76,8 @@ func (w *simSite) nodesUnlike() string {
 	}
 	var status []string
 	for _, n := range w.provisioning(name).Status.Nodes {
-		if n.State != v1alpha1.NodeStandby {
+		h := simStored[*metal3.BareMetalHost](w.server, kindHost, n.Host)
+		if left := h != nil && w.notReset[string(h.UID)] && n.State == v1alpha1.NodeClaimed; n.State != v1alpha1.NodeStandby && !left {
 			status = append(status, place(n.Name, n.NodeSet))
 		}
 	}
@@ -114,8 +115,8 @@ func (w *simSite) claimsUnlike() string {
 		if _, lost := h.Annotations[contract.AnnotationQuarantine]; lost && h.Labels[contract.LabelNode] == "" {
 			continue // it stays claimed until a user has checked it
 		}
-		if w.notReset[string(h.UID)] && h.Labels[contract.LabelNode] == "" {
-			continue
+		if w.notReset[string(h.UID)] && want[h.Name] == "" {
+			continue // it stays claimed until it answers, and a user requests another run
 		}
 		if h.Labels[contract.LabelStandby] == "true" {
 			standby++

@@ -2,6 +2,7 @@ package provisioning
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -193,6 +194,11 @@ func (w *simSite) play(step year.Step) {
 		w.newHost(m.host)
 	case year.Silence:
 		w.clusters[name].nodes[step.Argument].silent = true
+	case year.RemoveWorker:
+		if m := w.clusters[name].nodes[step.Argument]; m != nil && w.percent(20) {
+			w.say(m.host + " of " + step.Argument + " is silent")
+			m.silent = true
+		}
 	case year.BackUp:
 		w.backUp()
 	case year.Restore:
@@ -218,25 +224,42 @@ func (w *simSite) play(step year.Step) {
 	w.world = step.After
 }
 
-// meanwhile lets something happen while the controller and its runs work.
+// meanwhile lets something happen while the controller and its runs work: what the step says, and more by chance.
 func (w *simSite) meanwhile(event string) {
-	if event == "" && w.percent(20) {
-		event = []string{year.KillController, year.KillTask, year.KillWebhook, year.Cancel}[w.random.IntN(4)]
+	w.rounds(12)
+	w.happen(event)
+	for w.percent(25) {
+		w.rounds(10)
+		w.happen([]string{year.KillController, year.KillTask, year.KillWebhook, year.Cancel, year.Pause, year.ApplyConfig, silence, blockDrain}[w.random.IntN(8)])
 	}
-	for range w.random.IntN(12) {
+}
+
+// Events that package year does not have.
+const (
+	silence    = "a machine of the cluster is silent for a while"
+	blockDrain = "a drain is blocked once"
+)
+
+// rounds lets the site work for a few rounds.
+func (w *simSite) rounds(most int) {
+	for range w.random.IntN(most) {
 		w.round()
 	}
-	if event != "" {
-		w.say("meanwhile: " + event)
+}
+
+func (w *simSite) happen(event string) {
+	if event == "" {
+		return
 	}
-	runs := slices.DeleteFunc(w.activeRuns(), func(r *tekton.PipelineRun) bool { return r.Labels[contract.LabelCluster] != name })
+	w.say("meanwhile: " + event)
+	runs := slices.DeleteFunc(w.activeRuns(), func(r *tekton.PipelineRun) bool {
+		return r.Labels[contract.LabelCluster] != name && !(event == year.KillTask && touchesOther(w.operation))
+	})
 	switch event {
 	case year.KillController, year.KillWebhook:
 		for range 1 + w.random.IntN(3) {
 			w.client.left, w.client.fault = 1+w.random.IntN(15), simFault(w.random.IntN(int(faults)))
-			for range w.random.IntN(15) {
-				w.round()
-			}
+			w.rounds(15)
 		}
 	case year.KillDepot:
 		w.depotFails = 1 + w.random.IntN(2)
@@ -246,9 +269,7 @@ func (w *simSite) meanwhile(event string) {
 		}
 	case year.Pause:
 		w.pauseWork(true)
-		for range w.random.IntN(40) {
-			w.round()
-		}
+		w.rounds(40)
 		w.pauseWork(false)
 	case year.Cancel:
 		for _, r := range runs {
@@ -257,9 +278,25 @@ func (w *simSite) meanwhile(event string) {
 		}
 	case year.ApplyConfig:
 		w.restart()
-	}
-	if event == "" && w.percent(10) {
+	case silence:
+		w.silence()
+	case blockDrain:
 		w.drainFails = 1
+	}
+}
+
+// silence lets a machine of the cluster be silent for a while.
+func (w *simSite) silence() {
+	nodes := slices.Sorted(maps.Keys(w.clusters[name].nodes))
+	m := w.clusters[name].nodes[nodes[w.random.IntN(len(nodes))]]
+	if !m.answers() {
+		return
+	}
+	m.silent = true
+	w.say(m.host + " is silent")
+	w.rounds(30)
+	if m.silent = false; !m.dead {
+		w.say(m.host + " is back")
 	}
 }
 
@@ -303,6 +340,41 @@ func (w *simSite) tidy() (done bool) {
 		done = true
 	}
 	return done
+}
+
+// resetLate requests the reset of machines that did not answer when their nodes left, as HostsHealthy says.
+func (w *simSite) resetLate() bool {
+	late := false
+	for _, h := range simList[*metal3.BareMetalHost](w.server, kindHost) {
+		late = late || w.notReset[string(h.UID)] && h.Spec.ConsumerRef != nil && h.Spec.ConsumerRef.Name == name
+	}
+	clear(w.notReset)
+	if late {
+		w.annotate(contract.AnnotationRetry, "reset-")
+	}
+	return late
+}
+
+// touchesOther reports whether an operation is about the second Provisioning.
+func touchesOther(operation string) bool { return operation == year.AddOther || operation == year.RemoveOther }
+
+// edits reports whether an operation is only an edit of the cluster's resources, which another edit may follow before
+// it is complete.
+func edits(operation string) bool {
+	return slices.Contains([]string{year.AddWorker, year.RemoveWorker, year.ReorderWorkers, year.GrowPool, year.ShrinkPool, year.AddStandby, year.RemoveStandby,
+		year.ThreePlanes, year.OnePlane, year.AddPlugin, year.RemovePlugin, year.AddDrained, year.AddRebooted, year.RemovePackages, year.NarrowVariable,
+		year.DrainingVariable, year.UpgradePatch, year.PatchSystems}, operation)
+}
+
+// someSilent reports whether a machine of the site is silent. An addition can choose that of a node that has left and was
+// not reset, and then needs a user.
+func (w *simSite) someSilent() bool {
+	for _, m := range w.machines {
+		if m.silent {
+			return true
+		}
+	}
+	return false
 }
 
 // backUp makes a Backup, as the controller of the Backups and its task do.

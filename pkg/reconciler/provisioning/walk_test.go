@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -91,9 +90,10 @@ func walk(seed uint64, steps int) (played int, err error) {
 	if err := w.settle(w.unlike); err != nil {
 		return played, failed("installation", err)
 	}
-	for _, step := range year.Deal(seed, year.New(versions[seed%2]), steps) {
+	all := year.Deal(seed, year.New(versions[seed%2]), steps+1) // the last one is only looked at
+	for i, step := range all[:steps] {
 		w.say(step.String())
-		if err := w.step(step); err != nil {
+		if err := w.step(step, all[i+1].Operation); err != nil {
 			return played, failed(step.String(), err)
 		}
 		played++
@@ -102,30 +102,34 @@ func walk(seed uint64, steps int) (played int, err error) {
 	return played, nil
 }
 
-// step plays one operation until the cluster is what the world says.
-func (w *simSite) step(step year.Step) error {
+// step plays one operation until the cluster is what the world says. If both are edits, the next one can come before
+// that.
+func (w *simSite) step(step year.Step, next string) error {
 	before := w.ofOther()
 	w.pace, w.lag = []int{1, 5, 20, 40, 40}[w.random.IntN(5)], []int{0, 20, 50, 80}[w.random.IntN(4)]
 	w.play(step)
 	w.meanwhile(step.Meanwhile)
+	if edits(step.Operation) && edits(next) && !w.someSilent() && w.percent(25) {
+		w.rounds(30)
+		return w.wrong
+	}
 	if step.Operation == year.Silence {
-		for range w.random.IntN(30) {
-			w.round()
-		}
+		w.rounds(30)
 		w.tidy()
 	}
 	if err := w.settle(w.unlike); err != nil {
 		return err
 	}
-	if w.tidy() {
+	for _, more := range []func() bool{w.tidy, w.resetLate} {
+		if !more() {
+			continue
+		}
 		if err := w.settle(w.unlike); err != nil {
-			return errors.Join(errors.New("after the lost machine was taken away"), err)
+			return errors.Join(errors.New("after users have tidied up"), err)
 		}
 	}
-	if !slices.Contains([]string{year.AddOther, year.RemoveOther}, step.Operation) {
-		if diff := cmp.Diff(before, w.ofOther()); diff != "" {
-			return fmt.Errorf("objects of the other Provisioning have changed (-before +after):\n%s", diff)
-		}
+	if diff := cmp.Diff(before, w.ofOther()); diff != "" && !touchesOther(step.Operation) {
+		return fmt.Errorf("objects of the other Provisioning have changed (-before +after):\n%s", diff)
 	}
 	w.client.left, w.depotFails, w.drainFails = 0, 0, 0
 	return nil
