@@ -356,7 +356,9 @@ func (w *simSite) resetLate() bool {
 }
 
 // touchesOther reports whether an operation is about the second Provisioning.
-func touchesOther(operation string) bool { return operation == year.AddOther || operation == year.RemoveOther }
+func touchesOther(operation string) bool {
+	return operation == year.AddOther || operation == year.RemoveOther
+}
 
 // edits reports whether an operation is only an edit of the cluster's resources, which another edit may follow before
 // it is complete.

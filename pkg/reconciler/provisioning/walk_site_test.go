@@ -70,14 +70,14 @@ type simSite struct {
 	depotFails, drainFails int // number of tasks that will fail for this reason
 
 	// The walk.
-	world     year.World
-	operation string // the last one
-	asked     int    // values of annotations until now
-	backup    string // name of the newest Backup
-	recipient string
-	history   []string // the last things that have happened
-	wrong     error    // what must never happen has happened
-	visits    int
+	world             year.World
+	operation         string // the last one
+	asked             int    // values of annotations until now
+	backup            string // name of the newest Backup
+	recipient         string
+	history           []string // the last things that have happened
+	wrong             error    // what must never happen has happened
+	visits, podWrites int
 }
 
 func newSimSite(seed uint64, kubernetes string) *simSite {

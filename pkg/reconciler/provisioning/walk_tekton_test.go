@@ -101,6 +101,7 @@ func (w *simSite) work(run *tekton.PipelineRun, tr *tekton.TaskRun, name string)
 		w.jobs[tr.Name] = j
 	}
 	if _, more := j.next(); more {
+		w.podWrites++
 		return
 	}
 	delete(w.jobs, tr.Name)
