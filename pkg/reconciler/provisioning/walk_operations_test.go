@@ -147,7 +147,8 @@ func (w *simSite) react() bool {
 }
 
 // standbyForgotten reports whether a standby is missing that was taken out of the spec before (L20 of the known
-// defects). Each operation that adds a standby is the only one that can have this effect.
+// defects). Only an edit that adds a standby has this effect, so nobody may ask for it before the next time that all is
+// well.
 func (w *simSite) standbyForgotten() bool {
 	claimed := 0
 	for _, h := range simList[*metal3.BareMetalHost](w.server, kindHost) {
@@ -155,7 +156,7 @@ func (w *simSite) standbyForgotten() bool {
 			claimed++
 		}
 	}
-	return w.operation == year.AddStandby && claimed < w.world.Standby
+	return w.standbyAdded && claimed < w.world.Standby
 }
 
 // switchOff switches off the machines in quarantine that work. It reports whether there were any.
@@ -184,7 +185,7 @@ func (w *simSite) softwareCancelled() bool {
 
 // play lets users do what the step says, and something else happen meanwhile.
 func (w *simSite) play(step year.Step) {
-	w.operation = step.Operation
+	w.operation, w.standbyAdded = step.Operation, w.standbyAdded || step.Operation == year.AddStandby
 	switch step.Operation {
 	case year.LoseWorker, year.LosePlane:
 		w.lose(step.Argument, w.random.IntN(3))
