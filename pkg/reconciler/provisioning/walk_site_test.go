@@ -54,6 +54,7 @@ type simSite struct {
 	due        map[string]time.Time // when each wants its next visit; zero: not without a change
 	failures   map[string]int       // visits in a row that have failed
 	lag        int                  // how often, in percent, a cache stays behind
+	laggard    string               // the kind whose cache stays behind most of the time; empty: none
 	pace       int                  // how many writes of the pods there are, at most, between two visits
 
 	// The world outside.
@@ -266,6 +267,9 @@ func (w *simSite) round() (busy bool) {
 		}
 		if busy = true; w.percent(w.lag) {
 			n = w.random.IntN(n + 1)
+		}
+		if kind == w.laggard && w.percent(85) {
+			n = 0
 		}
 		for _, e := range w.server.behind[kind][:n] {
 			w.concerns(kind, e)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -135,6 +136,7 @@ func walk(seed uint64, steps int, over func() bool) (played int, err error) {
 func (w *simSite) step(step year.Step, next string) error {
 	before := w.ofOther()
 	w.pace, w.lag = []int{1, 5, 20, 40, 40}[w.random.IntN(5)], []int{0, 20, 50, 80}[w.random.IntN(4)]
+	w.laggard = append(slices.Clone(cachedKinds), "", "", "")[w.random.IntN(len(cachedKinds)+3)]
 	w.play(step)
 	w.meanwhile(step.Meanwhile)
 	if edits(step.Operation) && edits(next) && !w.someSilent() && w.percent(25) {
