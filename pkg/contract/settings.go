@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // DefaultRelease is the kubespray release whose Tasks BPA installs without a release in their names.
@@ -22,9 +24,57 @@ const unnamedRelease = "v2.31.0"
 // release than unnamedRelease precedes it, as "v2.32.0/DIGEST": the release decides on the versions of
 // the components, too.
 func (r Request) Settings() string {
+	digest := digestOf(r.Vars)
+	release := cmp.Or(r.Release, DefaultRelease)
+	if release == unnamedRelease {
+		return digest
+	}
+	return release + "/" + digest
+}
+
+// digests has the results of digestOf by what they are of: a visit of the controller asks for the same ones hundreds of
+// times.
+var (
+	digests     = map[string]string{}
+	digestsLock sync.RWMutex
+)
+
+// mostDigests limits the number of digests that are remembered.
+const mostDigests = 1000
+
+// digestOf returns a digest of variables.
+func digestOf(vars map[string]json.RawMessage) string {
+	var few [8]string // on the stack, as the key
+	names := few[:0]
+	for name := range vars {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	text := make([]byte, 0, 512)
+	for _, name := range names {
+		text = append(binary.AppendUvarint(text, uint64(len(name))), name...)
+		text = append(binary.AppendUvarint(text, uint64(len(vars[name]))), vars[name]...)
+	}
+	digestsLock.RLock()
+	digest, known := digests[string(text)]
+	digestsLock.RUnlock()
+	if known {
+		return digest
+	}
+	digest = computeDigest(vars)
+	digestsLock.Lock()
+	defer digestsLock.Unlock()
+	if len(digests) >= mostDigests {
+		clear(digests)
+	}
+	digests[string(text)] = digest
+	return digest
+}
+
+func computeDigest(vars map[string]json.RawMessage) string {
 	sum := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(r.Vars)) {
-		value := []byte(r.Vars[name])
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		value := []byte(vars[name])
 		var parsed any
 		decoder := json.NewDecoder(bytes.NewReader(value))
 		decoder.UseNumber()
@@ -36,12 +86,7 @@ func (r Request) Settings() string {
 		line, _ := json.Marshal([]string{name, string(value)}) // strings can always be encoded
 		sum.Write(line)
 	}
-	digest := hex.EncodeToString(sum.Sum(nil)[:8])
-	release := cmp.Or(r.Release, DefaultRelease)
-	if release == unnamedRelease {
-		return digest
-	}
-	return release + "/" + digest
+	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
 // ReleaseOf returns the release in the result of Settings.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -71,8 +70,8 @@ func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, see
 			return cmp.Or(err, error(&notYet{"waiting until run " + run + " of a Backup has ended", leaving}))
 		}
 	}
-	if states, err := r.statesLive(ctx, p); err != nil || !maps.Equal(states, seen.States) {
-		return cmp.Or(err, error(&notYet{"the cache does not show yet which hosts the last run has changed", behind}))
+	if isBehind, err := r.recordBehind(ctx, p, seen); err != nil || isBehind {
+		return cmp.Or(err, error(&notYet{"the cache does not show yet what the last run has recorded", behind}))
 	}
 	name := resources.RunName(p.Name, next.Operation, next.Number)
 	if !r.queue.take(p, seen.Limits.Runs, name, r.clock.Now()) { // last, because a run that cannot start must not keep others waiting

@@ -298,9 +298,15 @@ func (r *Reconciler) observeStates(ctx context.Context, p *v1alpha1.Provisioning
 	if err == nil && seen.Deleting {
 		cm, err = r.configMapLive(ctx, p, contract.InstalledName(p.Name))
 	}
-	if err != nil || cm == nil {
-		return err
+	if err == nil && cm != nil {
+		readStates(cm, seen)
 	}
+	return err
+}
+
+// readStates reads the states of the hosts and the record of the cluster.
+func readStates(cm *corev1.ConfigMap, seen *plan.Seen) {
+	var err error
 	seen.States, err = contract.ParseHostStates(cm.Data[contract.KeyHosts])
 	// The controller creates the ConfigMap without the key. A task of an older build never writes it.
 	seen.Recorded = err == nil && cm.Data[contract.KeyHosts] != ""
@@ -309,7 +315,6 @@ func (r *Reconciler) observeStates(ctx context.Context, p *v1alpha1.Provisioning
 	if text := cm.Data[contract.KeyInstalled]; text != "" && json.Unmarshal([]byte(text), installed) == nil && len(installed.Nodes) > 0 {
 		seen.Memory = installed // otherwise it is rebuilt: see Seen.Remember
 	}
-	return nil
 }
 
 // collected returns the results of the last run's task collect-kubeconfig, also while later tasks of the run

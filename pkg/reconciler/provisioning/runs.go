@@ -3,12 +3,14 @@ package provisioning
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,6 +48,24 @@ func (r *Reconciler) statesLive(ctx context.Context, p *v1alpha1.Provisioning) (
 		return nil, err
 	}
 	return contract.ParseHostStates(cm.Data[contract.KeyHosts])
+}
+
+// recordBehind reports whether the API server itself has another record of the cluster, or other states of hosts,
+// than seen. The cache can show the end of a run before the record that the run has written: without its last change,
+// a node that has just joined looks like the rest of a failed run, which another run would remove.
+func (r *Reconciler) recordBehind(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen) (bool, error) {
+	cm, err := r.configMapLive(ctx, p, contract.InstalledName(p.Name))
+	if err != nil {
+		return false, err
+	}
+	live, record := plan.Seen{}, seen.Memory
+	if cm != nil {
+		readStates(cm, &live)
+	}
+	if seen.Rebuilt {
+		record = nil
+	}
+	return !maps.Equal(live.States, seen.States) || !equality.Semantic.DeepEqual(live.Memory, record), nil
 }
 
 // observeWorkersLive asks the API server itself for all objects that may work on the hosts. Stale

@@ -140,6 +140,40 @@ func TestRumoursReplaceNothing(t *testing.T) {
 	}
 }
 
+// TestNoRunOnAnOldRecord: the cache can show the end of a run before the record that the run has written. Then no run
+// starts, which would take the nodes that have just joined for the rest of a failed run.
+func TestNoRunOnAnOldRecord(t *testing.T) {
+	site, nodes := fleet()
+	fewer := func(p *v1alpha1.Provisioning) { p.Spec.NodeSets[0].Count.Active = 1 }
+	w := installedEdge(t, site, nodes)
+	request, err := from.Provisioning(w.stored(t), settings.Depot{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := contract.Installed{Request: request, Nodes: nodes[:3], EtcdNext: 2}
+	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, record))
+	cm.Data[contract.KeyHosts] = `{"u1":"used","u2":"used","u3":"used"}`
+	w.add(t, cm, true)
+	w.change(t, fewer)
+	record.EtcdNext++
+	newer := cm.DeepCopy()
+	newer.Data[contract.KeyInstalled] = asJSON(t, record)
+	if _, err := w.kube.CoreV1().ConfigMaps(cm.Namespace).Update(t.Context(), newer, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, synced := range []bool{false, true} {
+		if err := w.visit(t, at); err != nil {
+			if again, _ := controller.IsRequeueKey(err); !again {
+				t.Fatal(err)
+			}
+		}
+		if started := w.runNamed(t, "edge-1-remove-nodes-2") != nil; started != synced {
+			t.Errorf("the cache is up to date: %t; a run was started: %t", synced, started)
+		}
+		w.sync(t)
+	}
+}
+
 // TestFault_SIP_4_5_2_CompleteClusterStaysReady: if there was no free host, SIP reported even a
 // complete cluster as unschedulable in its next reconcile.
 func TestFault_SIP_4_5_2_CompleteClusterStaysReady(t *testing.T) {

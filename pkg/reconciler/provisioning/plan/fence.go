@@ -78,9 +78,15 @@ func fence(s Seen, now time.Time) (Step, bool) {
 // alive reports whether the node works although its host is in quarantine. It then leaves the cluster in a run of
 // its own, which drains it and resets its machine, so that nothing is left to power off. A host that is being
 // powered off, or that BPA does not hold, gets no such run.
+//
+// Nor does a node whose place a run has begun to give to another machine: the cluster knows that machine by the same
+// name, so the node that is Ready can be the new one.
 func (s Seen) alive(n contract.Node) bool {
 	h := s.Site[n.Host]
-	return h.Ours && h.Claimed && h.Quarantined && h.FencedAt.IsZero() && s.Limits.Drain > 0 && s.Health != nil && s.Health.Unchecked == "" &&
+	replaced := slices.ContainsFunc(s.Nodes, func(o contract.Node) bool {
+		return o.Name == n.Name && o.HostUID != n.HostUID && s.used(s.Site[o.Host])
+	})
+	return !replaced && h.Ours && h.Claimed && h.Quarantined && h.FencedAt.IsZero() && s.Limits.Drain > 0 && s.Health != nil && s.Health.Unchecked == "" &&
 		s.Health.API == health.APIAnswers && s.Health.Nodes[n.Name].State == health.NodeReady
 }
 

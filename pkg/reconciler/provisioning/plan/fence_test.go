@@ -3,6 +3,9 @@ package plan
 import (
 	"testing"
 	"time"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/health"
 )
 
 // TestFencing checks which hosts are powered off. Only a host that this Provisioning holds and that is
@@ -35,5 +38,29 @@ func TestFencing(t *testing.T) {
 		if got := h.fencing(now); got != tc.want {
 			t.Errorf("%s: fencing %d, want %d", tc.name, got, tc.want)
 		}
+	}
+}
+
+// TestAliveAfterAnInterruptedReplacement: a run has installed the new machine of a node in quarantine and was killed
+// before it recorded this. The cluster knows the new machine by the name of the old one, which is dead: to remove the
+// node first would fail again and again.
+func TestAliveAfterAnInterruptedReplacement(t *testing.T) {
+	old := contract.Node{Name: "worker-1", Host: "host-1", HostUID: "u1"}
+	s := Seen{
+		Nodes: []contract.Node{old}, States: contract.HostStates{"u1": contract.HostUsed}, Limits: Limits{Drain: time.Minute},
+		Site: map[string]Host{
+			"host-1": {UID: "u1", Ours: true, Claimed: true, Lost: true, Quarantined: true}, "host-2": {UID: "u2", Ours: true, Claimed: true},
+		},
+		Health: &Health{Report: health.Report{API: health.APIAnswers, Nodes: map[string]health.NodeReport{"worker-1": {State: health.NodeReady}}}},
+	}
+	if !s.alive(old) {
+		t.Error("a node that works in quarantine is dead")
+	}
+	s.Nodes = []contract.Node{{Name: "worker-1", Host: "host-2", HostUID: "u2"}}
+	if !s.alive(old) {
+		t.Error("a node that works in quarantine is dead although its new machine was only claimed")
+	}
+	if s.States["u2"] = contract.HostUsed; s.alive(old) {
+		t.Error("the old node is alive because the new one is Ready")
 	}
 }

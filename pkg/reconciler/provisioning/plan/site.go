@@ -90,8 +90,7 @@ func (s Seen) losses() []Loss {
 		return nil
 	}
 	var all []Loss
-	standby := slices.DeleteFunc(slices.Clone(s.Nodes), func(n contract.Node) bool { return !n.Standby })
-	for _, n := range append(slices.Clone(s.members()), standby...) {
+	for _, n := range append(slices.Clone(s.members()), s.standbys()...) {
 		h, seen := s.Site[n.Host]
 		if !seen {
 			h.Gone = true
@@ -102,6 +101,21 @@ func (s Seen) losses() []Loss {
 		}
 		if why != "" {
 			all = append(all, Loss{Node: n, Why: why, Sure: certain && h.Live})
+		}
+	}
+	return all
+}
+
+// standbys returns the standby nodes that are claimed, and those that the spec requests and that are not. The list of
+// nodes also has those that the spec has requested once, and whose hosts were released since: these are no losses.
+func (s Seen) standbys() (all []contract.Node) {
+	have := map[string]int{}
+	for _, claimed := range []bool{true, false} {
+		for _, n := range s.Nodes {
+			if set := s.set(n.Set); n.Standby && s.Site[n.Host].Ours == claimed && (claimed || set != nil && have[n.Set] < set.Standby) {
+				have[n.Set]++
+				all = append(all, n)
+			}
 		}
 	}
 	return all

@@ -1,0 +1,166 @@
+package provisioning
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/test/year"
+)
+
+var (
+	walkSeed  = flag.Uint64("walk.seed", 0, "play only this seed of TestWalk")
+	walkSteps = flag.Int("walk.steps", lifeSteps, "how many operations of each seed TestWalk plays")
+	walkTime  = flag.Duration("walk.time", 40*time.Second, "how long TestWalk plays new seeds")
+)
+
+// lifeSteps is the number of operations in the life of one cluster.
+const lifeSteps = 60
+
+// visits and podWrites count those of all lives.
+var visits, podWrites atomic.Int64
+
+// knownSeeds are played each time: they have found defects when the walk was made. The small tests of these defects are
+// beside their repairs, because another version of the simulator gives a seed another life.
+var knownSeeds = []uint64{1, 2, 3}
+
+// TestWalk plays the operations of package year against the controller, with its real code, on a simulated site: see
+// walk_api_test.go. After each operation, the cluster must become what the spec says.
+func TestWalk(t *testing.T) {
+	if *walkSeed != 0 {
+		if _, err := walk(*walkSeed, *walkSteps, func() bool { return false }); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // the site is small, and most of what is allocated is used once
+	limit := *walkTime
+	if testing.Short() {
+		limit = time.Second
+	}
+	start, first := time.Now(), uint64(time.Now().UnixNano())
+	t.Logf("new seeds begin with %d", first)
+	over := func() bool { return t.Failed() || time.Since(start) >= limit }
+	var group sync.WaitGroup
+	var played, lives atomic.Int64
+	seeds := make(chan uint64)
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for seed := range seeds {
+				n, err := walk(seed, *walkSteps, over)
+				if err != nil {
+					t.Error(err)
+				}
+				played.Add(int64(n))
+				lives.Add(1)
+			}
+		})
+	}
+	for _, seed := range knownSeeds {
+		seeds <- seed
+	}
+	for i := uint64(0); !over(); i++ {
+		seeds <- first + i
+	}
+	close(seeds)
+	group.Wait()
+	second := time.Since(start).Seconds()
+	t.Logf("%d operations in %d lives: %.0f a second, with %.0f visits of the controller and %.0f writes of pods",
+		played.Load(), lives.Load(), float64(played.Load())/second, float64(visits.Load())/second, float64(podWrites.Load())/second)
+}
+
+// TestWalkIsRepeatable: a seed gives the same life each time.
+func TestWalkIsRepeatable(t *testing.T) {
+	var lives [2]*simSite
+	for i := range lives {
+		lives[i] = newSimSite(7, year.Patched)
+		lives[i].want(lives[i].world)
+		if err := lives[i].settle(lives[i].unlike); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range year.Deal(7, year.New(year.Patched), 8) {
+			if err := lives[i].step(step, year.Restore); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if diff := cmp.Diff(lives[0].history, lives[1].history); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// walk plays the life of one cluster, at most until it is over. It returns the number of operations that it has played.
+func walk(seed uint64, steps int, over func() bool) (played int, err error) {
+	from := []string{year.Older, year.Patched}[seed%2]
+	w := newSimSite(seed, from)
+	defer func() {
+		visits.Add(int64(w.visits))
+		podWrites.Add(int64(w.podWrites))
+	}()
+	failed := func(step string, err error) error {
+		lines := w.history[max(0, len(w.history)-60):]
+		return fmt.Errorf("seed %d, %s: %w\n\nlast of all:\n%s\n\n%s\nplay it again: go test ./pkg/reconciler/provisioning -run 'TestWalk$' -walk.seed=%d -walk.steps=%d",
+			seed, step, err, strings.Join(lines, "\n"), w.state(), seed, played+1)
+	}
+	w.say("installation")
+	w.want(w.world)
+	if err := w.settle(w.unlike); err != nil {
+		return played, failed("installation", err)
+	}
+	all := year.Deal(seed, w.world, steps+1) // the last one is only looked at
+	for i, step := range all[:steps] {
+		if over() {
+			break
+		}
+		w.say(step.String())
+		if err := w.step(step, all[i+1].Operation); err != nil {
+			return played, failed(step.String(), err)
+		}
+		played++
+	}
+	return played, nil
+}
+
+// step plays one operation until the cluster is what the world says. If both are edits, the next one can come before
+// that.
+func (w *simSite) step(step year.Step, next string) error {
+	before := w.ofOther()
+	w.pace, w.lag = []int{1, 5, 20, 40, 40}[w.random.IntN(5)], []int{0, 20, 50, 80}[w.random.IntN(4)]
+	w.laggard = append(slices.Clone(cachedKinds), "", "", "")[w.random.IntN(len(cachedKinds)+3)]
+	w.play(step)
+	w.meanwhile(step.Meanwhile)
+	if edits(step.Operation) && edits(next) && !w.someSilent() && w.percent(25) {
+		w.rounds(30)
+		return w.wrong
+	}
+	if step.Operation == year.Silence {
+		w.rounds(30)
+		w.tidy()
+	}
+	if err := w.settle(w.unlike); err != nil {
+		return err
+	}
+	for _, more := range []func() bool{w.tidy, w.resetLate} {
+		if !more() {
+			continue
+		}
+		if err := w.settle(w.unlike); err != nil {
+			return errors.Join(errors.New("after users have tidied up"), err)
+		}
+	}
+	if diff := cmp.Diff(before, w.ofOther()); diff != "" && !touchesOther(step.Operation) {
+		return fmt.Errorf("objects of the other Provisioning have changed (-before +after):\n%s", diff)
+	}
+	w.client.left, w.depotFails, w.drainFails, w.standbyAdded = 0, 0, 0, false
+	return nil
+}
