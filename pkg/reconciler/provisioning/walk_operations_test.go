@@ -146,7 +146,7 @@ func (w *simSite) react() bool {
 	return true
 }
 
-// standbyForgotten reports whether a standby is missing that was taken out of the spec before (L20 of the known
+// standbyForgotten reports whether a standby is missing that was taken out of the spec before (L23 of the known
 // defects). Only an edit that adds a standby has this effect, so nobody may ask for it before the next time that all is
 // well.
 func (w *simSite) standbyForgotten() bool {

@@ -262,11 +262,11 @@ func TestKnownDefectL19(t *testing.T) {
 	}
 }
 
-// TestKnownDefectL20: a standby is taken out of the spec and requested again, and no run was between the two edits.
-func TestKnownDefectL20(t *testing.T) {
+// TestKnownDefectL23: a standby is taken out of the spec and requested again, and no run was between the two edits.
+func TestKnownDefectL23(t *testing.T) {
 	w := installedScene(t, "nodes master-1", "set workers 2 1")
 	w.tell(t, "edit set workers 2 0", "advance", "edit set workers 2 1")
-	knowndefect.Expect(t, "L20", func(should testing.TB) {
+	knowndefect.Expect(t, "L23", func(should testing.TB) {
 		if w.last.Do != StartRun {
 			should.Errorf("no run claims the standby: %s", w.describe())
 		}
