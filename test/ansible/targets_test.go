@@ -17,7 +17,7 @@ import (
 const (
 	inTest  = "test"    // by make test, and by make test-ansible
 	inAll   = "all"     // only by make test-ansible
-	differs = "differs" // as inAll; the accelerations change its result for a reason that the third column names
+	differs = "differs" // as inAll; its result may differ for a reason that the third column names
 )
 
 // target is a line of targets.tsv.
@@ -142,7 +142,9 @@ func TestAll(t *testing.T) {
 			results[target.name] = strings.Split(fmt.Sprintf("%s\t%d\t%d\t%s\t%.0f\t%.0f\t%t",
 				target.name, want.RC, want.Results, want.Digest, want.Seconds, got.Seconds, equal), "\t")
 			store(t, results) // each time, so that an interrupted run is not lost
-			accelerated(t, got)
+			if target.when != differs {
+				accelerated(t, got)
+			}
 			if want.RC != 0 {
 				if target.when == inTest {
 					t.Errorf("it fails without accelerations, so make test cannot play it:\n%s", plain.printed(target.name))
