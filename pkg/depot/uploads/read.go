@@ -47,11 +47,19 @@ func (s *Service) Record(ctx context.Context, ref protocol.Ref) (protocol.Record
 	if !errors.Is(err, ErrNotFound) {
 		return stored.Record, err
 	}
-	p, err := s.Open(ctx, ref)
-	if errors.Is(err, ErrNotFound) {
+	p, openErr := s.Open(ctx, ref)
+	if openErr == nil {
+		return p.Record, nil
+	}
+	// The upload may have ended between the two reads. Its artifact is visible before its note is removed.
+	stored, err = s.Stored(ctx, ref)
+	if !errors.Is(err, ErrNotFound) {
+		return stored.Record, err
+	}
+	if errors.Is(openErr, ErrNotFound) {
 		return protocol.Record{}, fmt.Errorf("%s: %w", ref, ErrNotFound)
 	}
-	return p.Record, err
+	return p.Record, openErr
 }
 
 // Content opens the content of a complete artifact.

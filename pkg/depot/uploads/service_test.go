@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	driver "github.com/distribution/distribution/v3/registry/storage/driver"
 	"github.com/opencontainers/go-digest"
 
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
@@ -62,6 +63,34 @@ func wantWhole(t *testing.T, s *Service) {
 	}
 	if _, err := s.Open(t.Context(), image); !errors.Is(err, ErrNotFound) {
 		t.Errorf("the upload is still open: %v", err)
+	}
+}
+
+// beforeNote does something before the first read of the note of an upload.
+type beforeNote struct {
+	driver.StorageDriver
+	do func()
+}
+
+func (b *beforeNote) GetContent(ctx context.Context, at string) ([]byte, error) {
+	if do := b.do; do != nil && strings.HasPrefix(at, pendingDir) {
+		b.do = nil
+		do()
+	}
+	return b.StorageDriver.GetContent(ctx, at)
+}
+
+// An upload that ends while its record is read is there all the time.
+func TestRecordOfAnUploadThatEnds(t *testing.T) {
+	s := newService(t, limits.Limits{})
+	p := begun(t, s, content)
+	s.store.Driver = &beforeNote{s.store.Driver, func() {
+		if _, err := s.Finish(t.Context(), p); err != nil {
+			t.Error(err)
+		}
+	}}
+	if rec, err := s.Record(t.Context(), image); err != nil || !rec.Complete() {
+		t.Errorf("Record() = %+v, %v", rec, err)
 	}
 }
 
