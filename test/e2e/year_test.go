@@ -76,7 +76,6 @@ func number(t *testing.T, variable string) int {
 // yearStory is the cluster of a year.
 type yearStory struct {
 	*softwareStory
-	seed    uint64
 	world   year.World // before the present step
 	load    *workload
 	revoked []string       // kubeconfigs that the cluster must refuse

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,6 +33,11 @@ const (
 // fails at once if BPA says that it needs a user.
 func (y *yearStory) awaitWorld(what string, want year.World) {
 	y.t.Helper()
+	if len(want.Packages) > 0 {
+		all := fmt.Sprintf("%d/%[1]d", len(want.Packages)*(len(want.Workers)+want.Pool))
+		y.awaitSoftware("all packages", yearLimit, func(s *v1alpha1.Software) bool { return judgedSoftware(s) && s.Status.Summary == all })
+		y.awaitRuns()
+	}
 	known, begin := y.s.Hosts(), time.Now().Add(-time.Second) // conditions have the time in seconds
 	differs := ""
 	y.t.Cleanup(func() {
@@ -54,9 +60,16 @@ func (y *yearStory) awaitWorld(what string, want year.World) {
 			return p.Name == otherCluster && site.Ready(p)
 		})
 	}
-	if len(want.Packages) > 0 {
-		all := fmt.Sprintf("%d/%[1]d", len(want.Packages)*(len(want.Workers)+want.Pool))
-		y.awaitSoftware("all packages", yearLimit, func(s *v1alpha1.Software) bool { return judgedSoftware(s) && s.Status.Summary == all })
+}
+
+// awaitRuns waits until no run of the cluster is active. The last node that gets a package has it before it accepts
+// pods again.
+func (y *yearStory) awaitRuns() {
+	y.t.Helper()
+	for _, run := range y.s.Runs() {
+		if run.Labels[contract.LabelCluster] == yearCluster && !run.IsDone() {
+			site.Await(y.s, &tekton.PipelineRunList{}, run.Name+" to end", yearLimit, func(r *tekton.PipelineRun) bool { return r.Name == run.Name && r.IsDone() })
+		}
 	}
 }
 
