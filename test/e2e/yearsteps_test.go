@@ -34,9 +34,6 @@ func (y *yearStory) play(step year.Step) {
 		y.rotate()
 	case year.LoseKubeconfig:
 		y.s.Kubectl("delete", "secret", contract.KubeconfigName(yearCluster), contract.KubeconfigKeyName(yearCluster), contract.HealthKubeconfigName(yearCluster))
-		site.Await(y.s, &v1alpha1.ProvisioningList{}, "the lost kubeconfig", time.Minute, func(p *v1alpha1.Provisioning) bool {
-			return p.Name == yearCluster && p.Status.GetCondition(v1alpha1.ConditionKubeconfigReady).IsFalse()
-		})
 		y.cli("retry", yearCluster)
 	case year.BackUp:
 		y.backup = fmt.Sprintf("year-%d", step.Number)
