@@ -33,7 +33,7 @@ func (y *yearStory) play(step year.Step) {
 	case year.Rotate:
 		y.rotate()
 	case year.LoseKubeconfig:
-		y.s.Kubectl("delete", "secret", contract.KubeconfigName(yearCluster), contract.KubeconfigKeyName(yearCluster), contract.HealthKubeconfigName(yearCluster))
+		y.s.Kubectl("delete", "secret", "--ignore-not-found", contract.KubeconfigName(yearCluster), contract.KubeconfigKeyName(yearCluster), contract.HealthKubeconfigName(yearCluster))
 		y.cli("retry", yearCluster)
 	case year.BackUp:
 		y.backup = fmt.Sprintf("year-%d", step.Number)
