@@ -158,7 +158,13 @@ func checkPlugins(t *testing.T, p *v1alpha1.Provisioning, want map[string]string
 // bpa runs kubectl-bpa as a user of the site.
 func bpa(t *testing.T, s *site.Site, args ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), pluginLimit)
+	return bpaWithin(t, s, pluginLimit, args...)
+}
+
+// bpaWithin is bpa with another time limit.
+func bpaWithin(t *testing.T, s *site.Site, limit time.Duration, args ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	args = append(args, "--namespace", s.Namespace, "--kubeconfig", filepath.Join(site.State(), "kubeconfig"))
 	out, err := exec.CommandContext(ctx, filepath.Join(site.State(), "bin", "kubectl-bpa"), args...).CombinedOutput()

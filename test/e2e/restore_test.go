@@ -5,8 +5,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -173,10 +171,7 @@ func (r *restoreStory) bpa(args ...string) {
 
 func (r *restoreStory) try(args ...string) (string, error) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), r.limit+time.Minute)
-	defer cancel()
-	args = append(args, "--namespace", r.s.Namespace, "--kubeconfig", filepath.Join(site.State(), "kubeconfig"))
-	out, err := exec.CommandContext(ctx, filepath.Join(site.State(), "bin", "kubectl-bpa"), args...).CombinedOutput()
+	out, err := bpaWithin(r.t, r.s, r.limit+time.Minute, args...)
 	r.t.Logf("kubectl bpa %s:\n%s", strings.Join(args, " "), out)
-	return string(out), err
+	return out, err
 }

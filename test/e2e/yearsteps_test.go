@@ -148,9 +148,7 @@ func (y *yearStory) removeOther() {
 // cli runs kubectl bpa.
 func (y *yearStory) cli(args ...string) {
 	y.t.Helper()
-	args = append(args, "--namespace", y.s.Namespace, "--kubeconfig", filepath.Join(site.State(), "kubeconfig"))
-	out, err := exec.CommandContext(y.t.Context(), filepath.Join(site.State(), "bin", "kubectl-bpa"), args...).CombinedOutput()
-	if err != nil {
+	if out, err := bpaWithin(y.t, y.s, yearLimit, args...); err != nil {
 		y.t.Fatalf("kubectl bpa %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }

@@ -53,7 +53,7 @@ func TestAllHasEachOperation(t *testing.T) {
 	}
 }
 
-// Operations of which the steps of a world cannot be told apart by chance have names of their own.
+// No two operations have the same name, by which tests find them.
 func TestNamesAreUnique(t *testing.T) {
 	names := Names()
 	slices.Sort(names)
