@@ -169,6 +169,7 @@ test-year: export BPA_YEAR_SEED = $(SEED)
 test-year: export BPA_YEAR_STEPS = $(STEPS)
 test-year: export BPA_YEAR_FROM = $(FROM)
 test-year: export BPA_YEAR_KEEP = yes
+test-year: export BPA_TESTED_PART = $(STEPS)$(FROM)
 test-year: up plugin ## Play a year of one cluster by a seed: SEED=1 STEPS=12 FROM=1; a failed step leaves the cluster, and FROM goes on with it
 	$(lab) artifacts --kubernetes 1.35.3
 	$(call long,180m)
