@@ -80,10 +80,11 @@ func (s State) versions() (oldest, newest string) {
 	return oldest, slices.MaxFunc(all, upgrade.Compare)
 }
 
-// levelOf returns the level of the request of an operation that upgrades nothing.
+// levelOf returns the level of the request of an operation that upgrades nothing. A removal has the level of a node
+// that joins: the nodes without it may be the ones that leave, and then no later run would store it in the record.
 func (s State) levelOf(operation string) level {
-	switch {
-	case contract.OperationOf(operation).Has(contract.TaskSelectHosts):
+	switch o := contract.OperationOf(operation); {
+	case o.Has(contract.TaskSelectHosts), o.Pipeline == contract.PipelineRemove:
 		return s.joins(operation)
 	case s.mixed() || len(s.Installed.Nodes) == 0:
 		return s.installedLevel()

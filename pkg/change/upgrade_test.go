@@ -175,6 +175,21 @@ func TestVersionOfNewNodes(t *testing.T) {
 	}
 }
 
+// TestARemovalDuringAnUpgrade: the only node that lacks the requested variables leaves. The record must have these
+// variables then: with the former ones, the next change that needs no drain would drain all nodes.
+func TestARemovalDuringAnUpgrade(t *testing.T) {
+	s := State{Installed: installed("m1 w1 w2", "m1 w1 w2"), Wanted: wanted("m1 w1")}
+	at("1.35.4", "m1=1.35.4/1 w1=1.35.4/1")(&s)
+	s.Wanted.Vars = vars("1")
+	step, _ := Next(s)
+	if step.Operation != contract.OperationRemoveNodes || step.Request.Settings() != s.Wanted.Settings() {
+		t.Errorf("%s has the variables %s", step, step.Request.Vars)
+	}
+	if all := step.Request.Members; all[2].Settings != s.Installed.Request.Settings() {
+		t.Errorf("w2 was not upgraded, and has the settings %s", all[2].Settings)
+	}
+}
+
 func TestUpgrading(t *testing.T) {
 	s := State{Installed: installed("m1 w1 w2", "m1 w1 w2"), Wanted: wanted("m1 w1 w2"), Lost: map[string]bool{}}
 	if p := Upgrading(s); p != nil {
