@@ -154,6 +154,9 @@ func (p *simPlaybooks) leaveEtcd(ctx context.Context, leave []contract.Node) err
 		if err := p.pause(); err != nil {
 			return err
 		}
+		if !p.a.survives(n.Name) { // a machine can have become silent since leave has asked
+			return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: n.Name, Err: errors.New("etcd would lose its majority")}
+		}
 		if delete(p.a.etcd, n.Name); !p.a.answers() {
 			return p.w.bad("etcd has lost its majority by the removal of %s", n.Name)
 		}
