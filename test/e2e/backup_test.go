@@ -124,7 +124,7 @@ func checkCopy(t *testing.T, s *site.Site, depot *depotclient.Depot, b *v1alpha1
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"pki/ca.key", "pki/sa.key", "pki/etcd/ca.key", backup.FileInstalled, backup.FileHostsINI} {
+	for _, name := range []string{"pki/ca.key", "pki/sa.key", "etcd-pki/ca-key.pem", backup.FileInstalled, backup.FileHostsINI} {
 		if len(opened.Files[name]) == 0 {
 			t.Errorf("the copy lacks %s", name)
 		}
