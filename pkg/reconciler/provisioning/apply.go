@@ -258,6 +258,13 @@ func (r *Reconciler) giveBack(ctx context.Context, p *v1alpha1.Provisioning, see
 	if len(live.Pods) > 0 {
 		return &notYet{"waiting until these pods have ended: " + strings.Join(live.Pods, ", "), leaving}
 	}
+	reset := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, recorded := states[seen.Site[name].UID]
+		return !recorded
+	})
+	if _, err := r.hosts.Unmark(ctx, ownerOf(p), reset); err != nil { // a visit with a stale cache can have marked them again
+		return fmt.Errorf("remove the mark of hosts that were reset: %w", err)
+	}
 	released, leaves, err := r.hosts.GiveBack(ctx, ownerOf(p), names)
 	recordReleased(ctx, p, released)
 	if err != nil {

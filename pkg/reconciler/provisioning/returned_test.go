@@ -70,3 +70,28 @@ func asJSON(t *testing.T, v any) string {
 	}
 	return string(text)
 }
+
+// A visit with a stale cache can mark a host after the reset of it was seen, and the cache of the visit that releases
+// the host need not show this mark. Nobody would remove it later: no cluster could use the host.
+func TestHostThatWasResetIsReleasedWithoutAMark(t *testing.T) {
+	site, nodes := fleet()
+	back := &site.all[4]
+	back.Holder = &hosts.Holder{Group: hosts.Group, Kind: hosts.Kind, Namespace: "site", Name: name, UID: "uid-1"}
+	w := installedEdge(t, site, nodes)
+	request, err := from.Provisioning(w.stored(t), settings.Depot{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return n.Standby })
+	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: members}))
+	states := contract.HostStates{back.UID: contract.HostClean}
+	for _, n := range members {
+		states[n.HostUID] = contract.HostUsed
+	}
+	cm.Data[contract.KeyHosts] = asJSON(t, states)
+	w.add(t, cm, true)
+	_ = w.visit(t, at) // comes back
+	if !slices.Contains(site.released, "host-5") || !slices.Contains(site.marked, "host-5=/ ") {
+		t.Errorf("released %q, marks %q; calls: %q", site.released, site.marked, w.calls())
+	}
+}
