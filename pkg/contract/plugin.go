@@ -1,6 +1,8 @@
 package contract
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"time"
 )
@@ -123,3 +125,16 @@ const (
 
 // PluginInventoryName returns the name of the ConfigMap with the objects of a plugin.
 func PluginInventoryName(plugin string) string { return "bpa-plugin-" + plugin }
+
+// PluginsDigest identifies plugins by their names and intents. It is empty if there are none.
+func PluginsDigest(plugins []Plugin) string {
+	if len(plugins) == 0 {
+		return ""
+	}
+	sum := sha256.New()
+	for _, p := range plugins {
+		line, _ := json.Marshal([]string{p.Name, p.Intent}) // strings can always be encoded
+		sum.Write(line)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}

@@ -95,12 +95,15 @@ func (r *Reconciler) createRun(ctx context.Context, p *v1alpha1.Provisioning, se
 	if contract.OperationOf(next.Operation).ChangesCluster() || next.Operation == contract.OperationPlugins || next.Operation == contract.OperationSoftware { // the cluster keeps its release: see package change
 		release = next.Request.Release
 	}
-	restore := ""
+	restore, asked := "", ""
 	if next.Request.Restore != nil {
 		restore = next.Request.Restore.Asked
 	}
+	if next.Request.Software != nil {
+		asked = next.Request.Software.Asked
+	}
 	run := resources.MakePipelineRun(p, resources.Run{
-		Release: release, Restore: restore, Unaccelerated: next.Request.Unaccelerated != "",
+		Release: release, Restore: restore, Asked: asked, PluginsDigest: contract.PluginsDigest(next.Request.Plugins), Unaccelerated: next.Request.Unaccelerated != "",
 		Operation: next.Operation, Replaces: next.Replaces, Number: next.Number, Attempt: next.Attempt, Played: next.Played, Plugins: next.Plugins,
 		Digest: seen.Digest, Inputs: cmp.Or(next.Inputs, seen.Inputs), Retry: seen.Retry, CSR: csr,
 		SSHKey: seen.SSHKey.Fingerprint, SSHSecret: seen.SSHKey.Version,

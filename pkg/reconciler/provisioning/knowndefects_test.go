@@ -10,8 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgotesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/logging"
@@ -84,39 +82,6 @@ func (w *fixture) finishPlugins(t *testing.T, runName string) {
 	}
 	w.sync(t)
 	w.settle(t)
-}
-
-// TestKnownDefectL3A: an edit of the plugins is applied although the controller could store the request of its
-// run, but could not create the run.
-func TestKnownDefectL3A(t *testing.T) {
-	w := installedCluster(t)
-	w.change(t, wantPlugins("multus"))
-	w.settle(t)
-	w.finishPlugins(t, "edge-1-plugins-2")
-	down := true
-	w.tekton.PrependReactor("create", "pipelineruns", func(clientgotesting.Action) (bool, runtime.Object, error) {
-		return down, nil, apierrors.NewInternalError(errors.New("failed calling webhook: no endpoints available"))
-	})
-	w.change(t, wantPlugins("multus", "nfd"))
-	if err := w.visit(t, at); err == nil {
-		t.Fatal("the run was created")
-	}
-	down = false
-	w.restart(t)
-	w.sync(t)
-	knowndefect.Expect(t, "L3A", func(should testing.TB) {
-		w.settle(t)
-		if w.runNamed(t, "edge-1-plugins-3") == nil {
-			c := w.stored(t).Status.GetCondition(v1alpha1.ConditionReady)
-			should.Errorf("no run installs nfd, and Ready is %s %s", c.Status, c.Reason)
-		}
-	})
-	w.change(t, retry("now"))
-	w.settle(t)
-	w.finishPlugins(t, "edge-1-plugins-3")
-	if !w.stored(t).Status.IsReady() || len(w.request(t).Plugins) != 2 {
-		t.Errorf("after the workaround: %+v", w.stored(t).Status)
-	}
 }
 
 // TestKnownDefectL14: a deleted kubeconfig is created again without another run, also if runs came after the

@@ -2,6 +2,7 @@ package provisioning
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	clientgotesting "k8s.io/client-go/testing"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -132,5 +134,30 @@ func TestKubeconfigDuringPlugins(t *testing.T) {
 	}
 	if c := w.stored(t).Status.GetCondition(v1alpha1.ConditionKubeconfigReady); !c.IsTrue() {
 		t.Errorf("KubeconfigReady is %s: %s", c.Status, c.Message)
+	}
+}
+
+// TestPluginsOfARunThatWasNotCreated: an edit of the plugins is applied although the controller could store the
+// request of its run, but could not create the run.
+func TestPluginsOfARunThatWasNotCreated(t *testing.T) {
+	w := installedCluster(t)
+	w.change(t, wantPlugins("multus"))
+	w.settle(t)
+	w.finishPlugins(t, "edge-1-plugins-2")
+	down := true
+	w.tekton.PrependReactor("create", "pipelineruns", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		return down, nil, apierrors.NewInternalError(errors.New("failed calling webhook: no endpoints available"))
+	})
+	w.change(t, wantPlugins("multus", "nfd"))
+	if err := w.visit(t, at); err == nil {
+		t.Fatal("the run was created")
+	}
+	down = false
+	w.restart(t)
+	w.sync(t)
+	w.settle(t)
+	w.finishPlugins(t, "edge-1-plugins-3")
+	if !w.stored(t).Status.IsReady() || len(w.request(t).Plugins) != 2 {
+		t.Errorf("%+v", w.stored(t).Status)
 	}
 }

@@ -173,6 +173,8 @@ func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
 		Inputs:     run.Annotations[resources.AnnotationInputs],
 		Retry:      run.Annotations[contract.AnnotationRetry],
 		Restore:    run.Annotations[contract.AnnotationRestore],
+		Plugins:    run.Annotations[resources.AnnotationPlugins],
+		Asked:      run.Annotations[resources.AnnotationAsked],
 		SSHKey:     plan.SSHKey{Fingerprint: run.Annotations[resources.AnnotationSSHKey], Version: run.Annotations[resources.AnnotationSSHSecret]},
 		State:      runs.StateOf(condition),
 		Cancelling: run.IsCancelled() || run.IsGracefullyCancelled(),

@@ -38,47 +38,6 @@ func installedScene(t *testing.T, before ...string) *scene {
 	return w
 }
 
-// TestKnownDefectL3B: the plugins of a run that failed are not installed because a user deletes this run.
-func TestKnownDefectL3B(t *testing.T) {
-	w := installedScene(t, "plugins multus")
-	w.tell(t, "plugins multus nfd", "starts", "plugin nfd Failed no_image", "task install-plugins fails PluginFailed|||nfd: no image", "run fails Failed")
-	if w.p.Status.IsReady() {
-		t.Fatalf("a cluster whose plugin has failed: %s", w.describe())
-	}
-	knowndefect.Expect(t, "L3B", func(should testing.TB) {
-		w.seen.Runs = w.seen.Runs[:len(w.seen.Runs)-1]
-		w.describe()
-		if w.last.Do != StartRun && w.p.Status.IsReady() {
-			should.Errorf("the cluster is Ready although nfd has failed, and no run repairs it: %s", describeStep(w.last))
-		}
-	})
-	w.tell(t, "retry now")
-	if w.last.Do != StartRun || w.last.Operation != contract.OperationPlugins {
-		t.Errorf("the workaround starts no run for plugins: %s", w.describe())
-	}
-}
-
-// TestKnownDefectL3C: a request to look at packages that the controller has written before it dies is not
-// answered by the run before it, which failed.
-func TestKnownDefectL3C(t *testing.T) {
-	w := installedScene(t, "history 9")
-	w.tell(t, "software curl=8.5", "done", "software-asked first", "starts", "task install-software fails InvalidRequest|||no", "run fails Failed", "software-asked second")
-	if w.last.Do != StartRun || w.last.Request.Software.Asked != "second" {
-		t.Fatalf("a second request after a run that has failed: %s", w.describe())
-	}
-	knowndefect.Expect(t, "L3C", func(should testing.TB) {
-		w.seen.Software.Started = w.last.Request.Software // the run itself was not created
-		w.describe()
-		if w.last.Do != StartRun {
-			should.Errorf("no run starts for the second request: %s", describeStep(w.last))
-		}
-	})
-	w.tell(t, "software-asked third")
-	if w.last.Do != StartRun || w.last.Request.Software.Asked != "third" {
-		t.Errorf("the workaround starts no run: %s", w.describe())
-	}
-}
-
 // TestKnownDefectL8: a lost record of a cluster that became smaller, and whose plugins or version changed
 // after that, is rebuilt.
 func TestKnownDefectL8(t *testing.T) {

@@ -158,8 +158,7 @@ func (s Seen) pluginsDone() bool {
 	if t := newest.task(contract.TaskInstallPlugins); t == nil || t.State != Succeeded {
 		return false
 	}
-	same := func(a, b contract.Plugin) bool { return a.Name == b.Name && a.Intent == b.Intent }
-	return slices.EqualFunc(s.Started.Plugins, s.plugins(), same)
+	return newest.Plugins == contract.PluginsDigest(s.plugins())
 }
 
 // built reports whether nodes and kubeconfig of the cluster are what the run was to make of them: it has succeeded, or it

@@ -158,7 +158,7 @@ func TestRecordBehindTheRun(t *testing.T) {
 		Request: contract.Request{Plugins: wanted}, Started: contract.Request{Plugins: wanted},
 		Kubeconfig: &Kubeconfig{Endpoint: "https://x", Expires: now.Add(time.Hour)},
 		Runs: []Run{{Name: "edge-1-plugins-1", Number: 1, Operation: contract.OperationPlugins, Digest: "one", Inputs: "one", State: Succeeded,
-			Tasks: []Task{{Name: contract.TaskInstallPlugins, State: Succeeded}}}},
+			Plugins: contract.PluginsDigest(wanted), Tasks: []Task{{Name: contract.TaskInstallPlugins, State: Succeeded}}}},
 	}
 	if step := Next(s, now); step.Do != Stay {
 		t.Errorf("step %+v", step)
@@ -204,5 +204,19 @@ func TestARestoreRemovesPlugins(t *testing.T) {
 		if s.installsPlugins(operation) {
 			t.Errorf("%s removes plugins although nobody knows which are requested", operation)
 		}
+	}
+}
+
+// TestPluginsOfADeletedRun: the plugins of a run that failed are not installed because somebody deletes this run.
+func TestPluginsOfADeletedRun(t *testing.T) {
+	w := installedScene(t, "plugins multus")
+	w.tell(t, "plugins multus nfd", "starts", "plugin nfd Failed no_image", "task install-plugins fails PluginFailed|||nfd: no image", "run fails Failed")
+	if w.p.Status.IsReady() {
+		t.Fatalf("a cluster whose plugin has failed: %s", w.describe())
+	}
+	w.seen.Runs = w.seen.Runs[:len(w.seen.Runs)-1]
+	w.describe()
+	if w.last.Do != StartRun || w.last.Operation != contract.OperationPlugins {
+		t.Errorf("no run repairs nfd: %s", w.describe())
 	}
 }

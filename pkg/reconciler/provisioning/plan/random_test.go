@@ -505,9 +505,10 @@ func after(s Seen, step Step, now time.Time) Seen {
 		run := Run{
 			Name: fmt.Sprintf("edge-1-%s-%d", step.Operation, step.Number), Number: step.Number, Attempt: step.Attempt, Operation: step.Operation,
 			Replaces: step.Replaces, Digest: s.Digest, Inputs: s.Inputs, Retry: s.Retry, Restore: askedBy(step.Request),
+			Plugins: contract.PluginsDigest(step.Request.Plugins),
 		}
 		if step.Operation == contract.OperationSoftware {
-			run.Inputs = step.Inputs
+			run.Inputs, run.Asked = step.Inputs, step.Request.Software.Asked
 			s.Software.Runs, s.Software.Started = append(slices.Clone(s.Software.Runs), run), step.Request.Software
 			break
 		}

@@ -214,6 +214,8 @@ type Run struct {
 	Digest, Inputs, Retry string   // the values when the run was started
 	Carried               string   // the digest in the run's annotations, if Recompute has replaced Digest; empty: Digest is unchanged
 	Restore               string   // contract.Restore.Asked of the backup that the run restores; empty: none
+	Plugins               string   // contract.PluginsDigest of its request; empty: it has no plugins
+	Asked                 string   // contract.SoftwareRun.Asked of its request
 	Replaces              []string // the losses that the run repairs; each is the result of Loss.Key
 	SSHKey                SSHKey   // the key when the run was started; empty: an older build of BPA did not record the key
 

@@ -105,11 +105,11 @@ func (s Seen) softwareRecord() contract.SoftwareRecord {
 // softwareAnswered reports whether the request of a user needs no run any more: a run has looked at the nodes for
 // it, its last attempt has failed, or the nodes have nothing to look at.
 func (s Seen) softwareAnswered() bool {
-	asked, newest, was := s.Software.Asked, s.Software.Newest(), s.Software.Started
+	asked, newest := s.Software.Asked, s.Software.Newest()
 	if asked == s.Software.Answered || s.nothingToLookAt() {
 		return true
 	}
-	if newest == nil || newest.State != Failed || was == nil || was.Asked != asked {
+	if newest == nil || newest.State != Failed || newest.Asked != asked {
 		return asked == s.Software.Record.Asked
 	}
 	if _, again := s.softwareRetry(*newest, softwareRun{}); !again {

@@ -101,7 +101,9 @@ func (w *scene) createSoftware() {
 		Name: fmt.Sprintf("edge-1-%s-%d", w.last.Operation, w.last.Number), Number: w.last.Number, Attempt: w.last.Attempt, Operation: w.last.Operation,
 		Digest: w.seen.Digest, Inputs: w.last.Inputs, Generation: w.seen.Generation, Retry: w.seen.Retry, Started: w.now,
 	})
-	s.Started, w.processed = w.last.Request.Software, nil
+	if s.Started, w.processed = w.last.Request.Software, nil; s.Started != nil {
+		s.Runs[len(s.Runs)-1].Asked = s.Started.Asked
+	}
 }
 
 // softwareSucceeds simulates the success of the task install-software on all nodes of the run.
@@ -139,5 +141,19 @@ func (w *scene) describeSoftware(say func(string, ...any)) {
 	}
 	if f := s.Failure; f != nil {
 		say("  software failed  %s attempt %d: %s", s.Run, s.Attempt, describeFailure(f))
+	}
+}
+
+// TestRequestOfASoftwareRunThatWasNotCreated: a request to look at the packages that the controller has written before
+// it dies is not answered by the run before it, which failed.
+func TestRequestOfASoftwareRunThatWasNotCreated(t *testing.T) {
+	w := installedScene(t, "history 9")
+	w.tell(t, "software curl=8.5", "done", "software-asked first", "starts", "task install-software fails InvalidRequest|||no", "run fails Failed", "software-asked second")
+	if w.last.Do != StartRun || w.last.Request.Software.Asked != "second" {
+		t.Fatalf("a second request after a run that has failed: %s", w.describe())
+	}
+	w.seen.Software.Started = w.last.Request.Software
+	if w.describe(); w.last.Do != StartRun || w.last.Request.Software.Asked != "second" {
+		t.Errorf("no run starts for the second request: %s", describeStep(w.last))
 	}
 }

@@ -23,6 +23,11 @@ const (
 	// the resourceVersion of the Secret with the key.
 	AnnotationSSHKey    = "bpa.akraino.org/ssh-key"
 	AnnotationSSHSecret = "bpa.akraino.org/ssh-secret-version"
+	// AnnotationPlugins identifies the plugins of the run's request (contract.PluginsDigest). AnnotationAsked is the
+	// value of contract.AnnotationSoftware that a run for Softwares answers. The request itself is written before the
+	// run, so it does not prove that there was such a run.
+	AnnotationPlugins = "bpa.akraino.org/plugins-digest"
+	AnnotationAsked   = "bpa.akraino.org/software-asked"
 )
 
 // Run describes a run of a Provisioning.
@@ -31,6 +36,7 @@ type Run struct {
 	Release   string   // kubespray release; empty: the Tasks without a release in their names
 	Replaces  []string // "node=host", for the replace operation
 	Restore   string   // contract.Restore.Asked, for a restore
+	Asked     string   // contract.SoftwareRun.Asked, for a run for Softwares
 	Number    int32    // number among all runs, which is a part of the name
 	Attempt   int32    // which attempt at the same requested state this run is, from 1; a failure that costs no attempt does not raise it
 	Digest    string
@@ -38,8 +44,9 @@ type Run struct {
 	Retry     string // value of the retry annotation that requested the run
 	CSR       string // PEM
 	Played    string // digest of an inventory with which the playbook has already succeeded; empty: none
-	// Plugins means that the run installs and removes plugins.
-	Plugins bool
+	// Plugins means that the run installs and removes plugins. PluginsDigest identifies those of its request.
+	Plugins       bool
+	PluginsDigest string
 	// Unaccelerated means that the run has no acceleration of kubespray because an earlier attempt failed with it. It
 	// has twice the time.
 	Unaccelerated bool
@@ -65,7 +72,7 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 	}
 	for name, value := range map[string]string{
 		contract.AnnotationRetry: run.Retry, AnnotationSSHKey: run.SSHKey, AnnotationSSHSecret: run.SSHSecret,
-		contract.AnnotationRestore: run.Restore,
+		contract.AnnotationRestore: run.Restore, AnnotationPlugins: run.PluginsDigest, AnnotationAsked: run.Asked,
 	} {
 		if value != "" {
 			m.Annotations[name] = value
