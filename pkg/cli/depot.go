@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/akraino-icn/bpa/pkg/access"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
@@ -131,10 +133,12 @@ func (s *site) clusters(ctx context.Context, o imagesInUseOptions) ([]cluster, e
 		if err != nil {
 			return nil, fmt.Errorf("the images of Provisioning %s are unknown: %w\nIf it has no cluster yet, or its cluster does not use the depot, leave it out with --skip %s", name, err, name)
 		}
-		config, err := clientcmd.RESTConfigFromKubeConfig(data)
+		k, err := access.ParseKubeconfig(data)
 		if err != nil {
 			return nil, fmt.Errorf("kubeconfig of Provisioning %s: %w", name, err)
 		}
+		config := k.RESTConfig(rest.DefaultKubernetesUserAgent())
+		config.Wrap(limitAnswers) // the Secret decides which server answers
 		all = append(all, cluster{"the cluster of Provisioning " + name, config})
 	}
 	if len(skip) > 0 {
@@ -149,3 +153,22 @@ func (s *site) clusters(ctx context.Context, o imagesInUseOptions) ([]cluster, e
 	}
 	return all, nil
 }
+
+// largestAnswer bounds one answer of the API server of a cluster. Lists are read in pages, and an object has at most
+// about 3 MiB.
+const largestAnswer = 512 << 20
+
+// limitAnswers fails the reading of longer answers.
+func limitAnswers(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		answer, err := next.RoundTrip(request)
+		if err == nil {
+			answer.Body = http.MaxBytesReader(nil, answer.Body, largestAnswer)
+		}
+		return answer, err
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }

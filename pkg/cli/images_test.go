@@ -11,13 +11,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -131,6 +130,15 @@ func newAPIServer(t *testing.T, kinds map[string][]any) *apiServer {
 	return s
 }
 
+// newEdgeServer is like newAPIServer, with TLS.
+func newEdgeServer(t *testing.T, kinds map[string][]any) *apiServer {
+	t.Helper()
+	s := &apiServer{kinds: kinds, broken: map[string]int{}, asked: map[string]int{}}
+	s.Server = httptest.NewTLSServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.asked[r.URL.Path]++
 	if status, broken := s.broken[r.URL.Path]; broken {
@@ -189,22 +197,14 @@ func workload(kind, name, image string) any {
 	return map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "namespace": "default"}, "spec": map[string]any{"image": image}}
 }
 
-// siteWith returns a terminal for a bootstrap cluster with the Provisioning edge-1. edge is the
-// address in the kubeconfig of edge-1; empty: edge-1 has no kubeconfig.
-func siteWith(t *testing.T, bootstrap *apiServer, edge string) *terminal {
+// siteWith returns a terminal for a bootstrap cluster with the Provisioning edge-1. edge is its API server; nil: edge-1
+// has no kubeconfig.
+func siteWith(t *testing.T, bootstrap, edge *apiServer) *terminal {
 	t.Helper()
 	objects := []client.Object{&v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "site-b", Name: "edge-1"}}}
-	if edge != "" {
-		config, err := clientcmd.Write(clientcmdapi.Config{
-			Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: edge}},
-			AuthInfos:      map[string]*clientcmdapi.AuthInfo{"u": {Token: "t"}},
-			Contexts:       map[string]*clientcmdapi.Context{"c": {Cluster: "c", AuthInfo: "u"}},
-			CurrentContext: "c",
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		objects = append(objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "site-b", Name: "edge-1-kubeconfig"}, Data: map[string][]byte{"value": config}})
+	if edge != nil {
+		config := certifiedFor(t, edge.URL, edge.Certificate(), firstUser, nil, time.Now().Add(time.Hour))
+		objects = append(objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "site-b", Name: "edge-1-kubeconfig"}, Data: map[string][]byte{"value": []byte(config)}})
 	}
 	w := newTerminal(t, objects...)
 	w.config = &rest.Config{Host: bootstrap.URL}
@@ -218,8 +218,8 @@ func TestImagesInUse(t *testing.T) {
 		"/api/v1/secrets":           {workload("Secret", "s", "s@"+sum("5"))},
 	})
 	bootstrap.expires = "/api/v1/pods"
-	edge := newAPIServer(t, map[string][]any{"/api/v1/pods": {workload("Pod", "e", "e@"+sum("e")), workload("Pod", "a", "a@"+sum("a"))}})
-	w := siteWith(t, bootstrap, edge.URL)
+	edge := newEdgeServer(t, map[string][]any{"/api/v1/pods": {workload("Pod", "e", "e@"+sum("e")), workload("Pod", "a", "a@"+sum("a"))}})
+	w := siteWith(t, bootstrap, edge)
 	file := filepath.Join(t.TempDir(), "keep.txt")
 	w.expect(w.run(t.Context(), "depot", "images-in-use", "--output", file), codeDone, "site-b/edge-1")
 	got, err := os.ReadFile(file)
@@ -262,12 +262,12 @@ func TestImagesInUseFailWhole(t *testing.T) {
 		"nothing by digest":               {func(b, e *apiServer) { b.kinds["/api/v1/pods"], e.kinds["/api/v1/pods"] = nil, nil }, false, nil, []string{"the right clusters"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bootstrap, edge := newAPIServer(t, pods()), newAPIServer(t, pods())
-			url := edge.URL
+			bootstrap, edge := newAPIServer(t, pods()), newEdgeServer(t, pods())
+			there := edge
 			if tc.noEdge {
-				url = ""
+				there = nil
 			}
-			w := siteWith(t, bootstrap, url)
+			w := siteWith(t, bootstrap, there)
 			tc.hurt(bootstrap, edge)
 			file := filepath.Join(t.TempDir(), "keep.txt")
 			if err := os.WriteFile(file, []byte("before"), 0o600); err != nil {
@@ -290,6 +290,6 @@ func TestImagesInUseFailWhole(t *testing.T) {
 
 func TestSkippedClusterIsNotAsked(t *testing.T) {
 	bootstrap := newAPIServer(t, map[string][]any{"/api/v1/pods": {workload("Pod", "a", "a@"+sum("a"))}})
-	w := siteWith(t, bootstrap, "")
+	w := siteWith(t, bootstrap, nil)
 	w.expect(w.run(t.Context(), "depot", "images-in-use", "--skip", "site-b/edge-1"), codeDone, "a@"+sum("a"))
 }

@@ -9,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/access"
@@ -128,11 +126,11 @@ func (s *site) kubeconfig(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, s.explain(err)
 	}
-	data := secret.Data[kubeconfigKey]
-	if _, err := parse(data); err != nil {
+	k, err := access.ParseKubeconfig(secret.Data[kubeconfigKey])
+	if err != nil {
 		return nil, fmt.Errorf("secret %s, key %s: %w: if the Secret was edited, delete it, and the controller creates it again", secretName, kubeconfigKey, err)
 	}
-	return data, nil
+	return k.Encode() // nothing else of the Secret leaves it: whoever may edit the Secret could write a program into it
 }
 
 // notYet returns an error that explains why there is no kubeconfig and what the user can do next.
@@ -174,16 +172,4 @@ func describeUser(data []byte) string {
 		return ""
 	}
 	return fmt.Sprintf(" (user %s, valid until %s)", clean(k.Leaf.Subject.CommonName), k.Leaf.NotAfter.UTC().Format(time.DateOnly))
-}
-
-// parse checks that data is a kubeconfig with a usable current context.
-func parse(data []byte) (*clientcmdapi.Config, error) {
-	config, err := clientcmd.Load(data)
-	if err != nil {
-		return nil, fmt.Errorf("this is not a kubeconfig: %w", err)
-	}
-	if err := clientcmd.ConfirmUsable(*config, ""); err != nil {
-		return nil, fmt.Errorf("this kubeconfig is not usable: %w", err)
-	}
-	return config, nil
 }

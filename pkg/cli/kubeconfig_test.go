@@ -4,17 +4,21 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// kubeconfigOf returns a kubeconfig like those of the controller.
+// kubeconfigOf returns a kubeconfig of a user.
 func kubeconfigOf(server string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Config
@@ -23,6 +27,12 @@ users: [{name: admin, user: {token: secret}}]
 contexts: [{name: admin@kubernetes, context: {cluster: kubernetes, user: admin}}]
 current-context: admin@kubernetes
 `, server)
+}
+
+// storedKubeconfig returns a kubeconfig of edge1 as the controller stores it.
+func storedKubeconfig(t *testing.T) string {
+	t.Helper()
+	return certified(t, firstUser, nil, time.Now().Add(time.Hour))
 }
 
 func kubeconfigSecret(name, content string) *corev1.Secret {
@@ -35,9 +45,10 @@ func kubeconfigSecret(name, content string) *corev1.Secret {
 const edge1 = "https://10.60.0.11:6443"
 
 func TestKubeconfigToStdout(t *testing.T) {
-	w := newTerminal(t, provisioning("edge-1"), kubeconfigSecret("edge-1-kubeconfig", kubeconfigOf(edge1)))
+	stored := storedKubeconfig(t)
+	w := newTerminal(t, provisioning("edge-1"), kubeconfigSecret("edge-1-kubeconfig", stored))
 	w.expect(w.run(t.Context(), "kubeconfig", "edge-1"), codeDone)
-	if diff := cmp.Diff(kubeconfigOf(edge1), w.text()); diff != "" {
+	if diff := cmp.Diff(stored, w.text()); diff != "" {
 		t.Errorf("stdout (-want +got):\n%s", diff)
 	}
 }
@@ -45,7 +56,7 @@ func TestKubeconfigToStdout(t *testing.T) {
 func TestKubeconfigComesFromTheSecretThatStatusNames(t *testing.T) {
 	p := provisioning("edge-1")
 	p.Status.Kubeconfig = &v1alpha1.KubeconfigStatus{SecretName: "elsewhere"}
-	w := newTerminal(t, p, kubeconfigSecret("elsewhere", kubeconfigOf(edge1)))
+	w := newTerminal(t, p, kubeconfigSecret("elsewhere", storedKubeconfig(t)))
 	w.expect(w.run(t.Context(), "kubeconfig", "edge-1", "-o", "-"), codeDone, edge1)
 }
 
@@ -55,7 +66,8 @@ func TestKubeconfigFileIsPrivateAndReplacedWhole(t *testing.T) {
 	if err := os.WriteFile(file, []byte("an old one, open to all"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	w := newTerminal(t, provisioning("edge-1"), kubeconfigSecret("edge-1-kubeconfig", kubeconfigOf(edge1)))
+	stored := storedKubeconfig(t)
+	w := newTerminal(t, provisioning("edge-1"), kubeconfigSecret("edge-1-kubeconfig", stored))
 	w.expect(w.run(t.Context(), "kubeconfig", "edge-1", "-o", file), codeDone, "kubectl --kubeconfig "+file)
 	info, err := os.Stat(file)
 	if err != nil {
@@ -68,7 +80,7 @@ func TestKubeconfigFileIsPrivateAndReplacedWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(kubeconfigOf(edge1), string(got)); diff != "" {
+	if diff := cmp.Diff(stored, string(got)); diff != "" {
 		t.Errorf("file (-want +got):\n%s", diff)
 	}
 	w.expect(w.run(t.Context(), "kubeconfig", "edge-1", "-o", filepath.Join(dir, "no", "such")), codeFailed, "write kubeconfig")
@@ -124,7 +136,11 @@ func TestMerge(t *testing.T) {
 		}
 		leads := map[string]string{"": config.CurrentContext}
 		for name, c := range config.Contexts {
-			leads[name] = config.Clusters[c.Cluster].Server + " " + config.AuthInfos[c.AuthInfo].Token
+			user := config.AuthInfos[c.AuthInfo]
+			if len(user.ClientCertificateData) > 0 {
+				user.Token = "certificate"
+			}
+			leads[name] = config.Clusters[c.Cluster].Server + " " + user.Token
 		}
 		return leads
 	}
@@ -135,18 +151,18 @@ func TestMerge(t *testing.T) {
 		code int
 		want map[string]string
 	}{
-		{name: "into nothing", want: map[string]string{"": "", "edge-1": edge1 + " secret"}},
+		{name: "into nothing", want: map[string]string{"": "", "edge-1": edge1 + " certificate"}},
 		{name: "in addition to another, which stays current", own: kubeconfigOf(other),
-			want: map[string]string{"": "admin@kubernetes", "admin@kubernetes": other + " secret", "edge-1": edge1 + " secret"}},
-		{name: "under another name", args: []string{"--context-name=lab"}, want: map[string]string{"": "", "lab": edge1 + " secret"}},
-		{name: "renewed", own: named("edge-1", edge1, "old"), want: map[string]string{"": "edge-1", "edge-1": edge1 + " secret"}},
+			want: map[string]string{"": "admin@kubernetes", "admin@kubernetes": other + " secret", "edge-1": edge1 + " certificate"}},
+		{name: "under another name", args: []string{"--context-name=lab"}, want: map[string]string{"": "", "lab": edge1 + " certificate"}},
+		{name: "renewed", own: named("edge-1", edge1, "old"), want: map[string]string{"": "edge-1", "edge-1": edge1 + " certificate"}},
 		{name: "not over another cluster", own: named("edge-1", other, "old"), code: codeFailed,
 			want: map[string]string{"": "edge-1", "edge-1": other + " old"}},
 		{name: "over another cluster with --overwrite", own: named("edge-1", other, "old"), args: []string{"--overwrite"},
-			want: map[string]string{"": "edge-1", "edge-1": edge1 + " secret"}},
+			want: map[string]string{"": "edge-1", "edge-1": edge1 + " certificate"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newTerminal(t, provisioning("edge-1"), kubeconfigSecret("edge-1-kubeconfig", kubeconfigOf(edge1)))
+			w := newTerminal(t, provisioning("edge-1"), kubeconfigSecret("edge-1-kubeconfig", storedKubeconfig(t)))
 			if tt.own != "" {
 				if err := os.WriteFile(w.own, []byte(tt.own), 0o600); err != nil {
 					t.Fatal(err)
@@ -172,4 +188,32 @@ users: [{name: %[1]s, user: {token: %[3]s}}]
 contexts: [{name: %[1]s, context: {cluster: %[1]s, user: %[1]s}}]
 current-context: %[1]s
 `, name, server, token)
+}
+
+// TestKubeconfigOfAnEditorIsNotUsed: an editor of the namespace may write the Secret. A program in it would run with the
+// rights of whoever uses the kubeconfig, such as an administrator who lists the images of all clusters.
+func TestKubeconfigOfAnEditorIsNotUsed(t *testing.T) {
+	ran := filepath.Join(t.TempDir(), "ran")
+	config, err := clientcmd.Load([]byte(storedKubeconfig(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.AuthInfos[config.Contexts[config.CurrentContext].AuthInfo].Exec = &clientcmdapi.ExecConfig{
+		APIVersion: "client.authentication.k8s.io/v1", Command: "/bin/sh", Args: []string{"-c", "touch " + ran}, InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
+	}
+	evil, err := clientcmd.Write(*config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"kubeconfig", "edge-1"}, {"kubeconfig", "edge-1", "--merge"}, {"depot", "images-in-use"}} {
+		w := newTerminal(t, provisioning("edge-1"), kubeconfigSecret("edge-1-kubeconfig", string(evil)))
+		w.config = &rest.Config{Host: "https://127.0.0.1:9"}
+		w.expect(w.run(t.Context(), args...), codeFailed, "the field exec, which BPA does not use")
+		if own, err := os.ReadFile(w.own); err == nil && strings.Contains(string(own), "exec") {
+			t.Errorf("%q: the program is in the user's kubeconfig: %s", args, own)
+		}
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the program ran")
+	}
 }

@@ -8,12 +8,14 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/akraino-icn/bpa/pkg/access"
 )
 
 // merge adds the kubeconfig to the user's kubeconfig as a cluster, a user and a
 // context. All three have the same name, so that they are easy to remove.
 func (s *session) merge(site *site, data []byte, o kubeconfigOptions) error {
-	added, err := parse(data)
+	k, err := access.ParseKubeconfig(data)
 	if err != nil {
 		return err
 	}
@@ -21,7 +23,7 @@ func (s *session) merge(site *site, data []byte, o kubeconfigOptions) error {
 	if err != nil {
 		return fmt.Errorf("read your kubeconfig: %w", err)
 	}
-	if err := mergeInto(own, added, o); err != nil {
+	if err := mergeInto(own, k.Config(), o); err != nil {
 		return err
 	}
 	if err := clientcmd.ModifyConfig(site.access, *own, true); err != nil {

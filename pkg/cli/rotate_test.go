@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -29,6 +30,12 @@ const (
 // certified returns a kubeconfig with the certificate of a user, valid until end.
 func certified(t *testing.T, user string, groups []string, end time.Time) string {
 	t.Helper()
+	return certifiedFor(t, edge1, nil, user, groups, end)
+}
+
+// certifiedFor is like certified, for a server with the certificate ca; nil: that of the user.
+func certifiedFor(t *testing.T, server string, ca *x509.Certificate, user string, groups []string, end time.Time) string {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +53,7 @@ func certified(t *testing.T, user string, groups []string, end time.Time) string
 		t.Fatal(err)
 	}
 	value, err := access.Kubeconfig{
-		Server: edge1, CA: access.EncodeCertificate(leaf), Certificate: access.EncodeCertificate(leaf),
+		Server: server, CA: access.EncodeCertificate(cmp.Or(ca, leaf)), Certificate: access.EncodeCertificate(leaf),
 		Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), Leaf: leaf,
 	}.Encode()
 	if err != nil {

@@ -70,7 +70,7 @@ var layers = []layer{
 	{folder: "pkg/bundle/", ours: []string{"pkg/artifacts/", "pkg/transfer/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 
 	// Access to application clusters, which the task collect-kubeconfig and the controller share.
-	{folder: "pkg/access/", ours: []string{"pkg/contract/"}, foreign: []string{"k8s.io/api/rbac/v1/", "k8s.io/apimachinery/pkg/apis/meta/", "k8s.io/client-go/tools/clientcmd/"}},
+	{folder: "pkg/access/", ours: []string{"pkg/contract/"}, foreign: []string{"k8s.io/api/rbac/v1/", "k8s.io/apimachinery/pkg/apis/meta/", "k8s.io/client-go/rest/", "k8s.io/client-go/tools/clientcmd/"}},
 	{folder: "pkg/access/cluster/", ours: []string{"pkg/access/", "pkg/contract/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/"}},
 
 	// Tasks and the reconciler do not import each other. They share only packages of lower layers.

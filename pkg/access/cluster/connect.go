@@ -34,15 +34,9 @@ var errTooLong = errors.New("the answer of the API server is too long")
 
 // Connect returns clients for the cluster of a kubeconfig. disconnect ends their connections.
 func Connect(k access.Kubeconfig) (kube kubernetes.Interface, disconnect func(), err error) {
-	config := &rest.Config{
-		Host:      k.Server,
-		UserAgent: "bpa-controller",
-		Timeout:   CallLimit,
-		Proxy:     http.ProxyFromEnvironment, // client-go keeps no transport of a config with a function
-		TLSClientConfig: rest.TLSClientConfig{
-			ServerName: k.ServerName, CAData: k.CA, CertData: k.Certificate, KeyData: k.Key,
-		},
-	}
+	config := k.RESTConfig("bpa-controller")
+	config.Timeout = CallLimit
+	config.Proxy = http.ProxyFromEnvironment // client-go keeps no transport of a config with a function
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		if transport, ok := next.(*http.Transport); ok { // of this config alone, because of Proxy
 			transport.MaxResponseHeaderBytes = headerLimit

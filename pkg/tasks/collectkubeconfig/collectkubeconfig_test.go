@@ -150,11 +150,17 @@ func TestFailures(t *testing.T) {
 		{"host never seen", func(w *fixture) { w.pins = nil }, contract.ReasonInvalidRequest, "no SSH host key is pinned"},
 		{"host down", func(w *fixture) { w.ssh.Stop() }, contract.ReasonHostUnreachable, "connection refused"},
 		{"no cluster there", func(w *fixture) { w.adminConf = "" }, contract.ReasonClusterUnhealthy, "no such file"},
-		{"admin.conf is broken", func(w *fixture) { w.adminConf = "client-key-data: " + w.adminKey }, contract.ReasonClusterUnhealthy, "not a valid kubeconfig"},
+		{"admin.conf is broken", func(w *fixture) { w.adminConf = "client-key-data: " + w.adminKey }, contract.ReasonClusterUnhealthy, "not a kubeconfig"},
 		{"admin.conf trusts anybody", func(w *fixture) { w.adminConf = kubeconfig(w.api.URL, "", "", "") }, contract.ReasonClusterUnhealthy, "no CA"},
 		{"API server down", func(w *fixture) { w.api.Close() }, contract.ReasonAPIUnavailable, "version"},
 		{"another CA", func(w *fixture) {
-			w.adminConf = kubeconfig(w.api.URL, inPEM("CERTIFICATE", newAuthority(w.t).cert.Raw), "", "")
+			other := newAuthority(w.t)
+			key, err := x509.MarshalPKCS8PrivateKey(other.key)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			certificate := inPEM("CERTIFICATE", other.cert.Raw)
+			w.adminConf = kubeconfig(w.api.URL, certificate, certificate, inPEM("PRIVATE KEY", key))
 		}, contract.ReasonAPIUnavailable, "x509"},
 		{"signer refuses", func(w *fixture) {
 			w.sign = func(csr *certificates.CertificateSigningRequest) {

@@ -13,8 +13,8 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/akraino-icn/bpa/pkg/access"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -30,33 +30,22 @@ type admin struct {
 
 // parseAdmin reads a kubeconfig that was copied from a node. If the kubeconfig names a server on
 // loopback, or on another node, parseAdmin replaces that name by the node's address. Its errors are
-// shown after "read /etc/kubernetes/admin.conf: ", and never quote the kubeconfig.
+// shown after "read /etc/kubernetes/admin.conf: ", and never quote the kubeconfig. This process holds the SSH key of
+// all hosts, so no program and no file that a node names may be used here: see access.ParseKubeconfig.
 func parseAdmin(kubeconfig []byte, address string, otherNode func(host string) bool) (*admin, error) {
-	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
-	if err != nil {
-		return nil, errors.New("the file is not a valid kubeconfig")
-	}
-	server, err := url.Parse(config.Host)
-	if err != nil || server.Scheme != "https" || server.Hostname() == "" {
-		return nil, errors.New("the file has no https:// server address")
-	}
-	if config.Insecure || len(config.CAData) == 0 {
-		return nil, errors.New("the file has no CA to verify the server with")
-	}
-	ca, err := onlyCertificates(config.CAData)
+	k, err := access.ParseKubeconfig(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	// A kubeconfig can name programs to run and files to read. A node's kubeconfig must not do that
-	// here, because this process holds the SSH key of all hosts. Therefore only the certificates,
-	// the key and the server address are used.
-	read := &admin{ca: ca, endpoint: server.String(), config: &rest.Config{
-		Host:      server.String(),
-		UserAgent: "bpa-task",
-		TLSClientConfig: rest.TLSClientConfig{
-			ServerName: config.ServerName, CAData: config.CAData, CertData: config.CertData, KeyData: config.KeyData,
-		},
-	}}
+	if k.CA, err = onlyCertificates(k.CA); err != nil {
+		return nil, err
+	}
+	server, err := url.Parse(k.Server)
+	if err != nil {
+		return nil, errors.New("the kubeconfig has no https:// server address")
+	}
+	k.Server = server.String()
+	read := &admin{ca: k.CA, endpoint: k.Server, config: k.RESTConfig("bpa-task")}
 	if local(server.Hostname()) || otherNode(server.Hostname()) {
 		read = read.at(address)
 	}

@@ -64,15 +64,15 @@ func TestEndpoint(t *testing.T) {
 		"https://api.edge-1.example:443":     "https://api.edge-1.example:443",
 		"https://lb-apiserver.internal:6443": "https://lb-apiserver.internal:6443",
 	} {
-		got, err := parseAdmin([]byte(kubeconfig(server, ca, "", "")), "10.0.0.7", noNode)
+		got, err := parseAdmin([]byte(kubeconfig(server, ca, ca, key)), "10.0.0.7", noNode)
 		if err != nil || got.endpoint != want {
 			t.Errorf("endpoint of %s = %v, %v; want %s", server, got, err, want)
 		}
 	}
-	if _, err := parseAdmin([]byte(kubeconfig("http://10.0.0.9:8080", ca, "", "")), "10.0.0.7", noNode); err == nil {
+	if _, err := parseAdmin([]byte(kubeconfig("http://10.0.0.9:8080", ca, ca, key)), "10.0.0.7", noNode); err == nil {
 		t.Error("a server without TLS is accepted")
 	}
-	if _, err := parseAdmin([]byte(kubeconfig("https://10.0.0.9:6443", ca+key, "", "")), "10.0.0.7", noNode); err == nil {
+	if _, err := parseAdmin([]byte(kubeconfig("https://10.0.0.9:6443", ca+key, ca, key)), "10.0.0.7", noNode); err == nil {
 		t.Error("a CA with a private key in it is accepted: it would be a result")
 	}
 }

@@ -2,7 +2,6 @@ package resources
 
 import (
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/akraino-icn/bpa/pkg/access"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -100,20 +98,11 @@ func ReadKubeconfig(secret *corev1.Secret) (endpoint string, expires time.Time, 
 	bad := func(err error) (string, time.Time, error) {
 		return "", time.Time{}, fmt.Errorf("key %q of Secret %s: %w", KeyKubeconfig, secret.Name, err)
 	}
-	config, err := clientcmd.Load(secret.Data[KeyKubeconfig])
-	if err != nil { // which may quote the text, and conditions show it
-		return bad(errors.New("this is not a kubeconfig"))
-	}
-	context := config.Contexts[config.CurrentContext]
-	if context == nil || config.Clusters[context.Cluster] == nil || config.AuthInfos[context.AuthInfo] == nil {
-		return bad(fmt.Errorf("no usable current context"))
-	}
-	user := config.AuthInfos[context.AuthInfo]
-	pair, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData)
+	k, err := access.ParseKubeconfig(secret.Data[KeyKubeconfig])
 	if err != nil {
 		return bad(err)
 	}
-	return config.Clusters[context.Cluster].Server, pair.Leaf.NotAfter, nil
+	return k.Server, k.Leaf.NotAfter, nil
 }
 
 // MoveKubeconfig returns a copy of a stored kubeconfig that names the API server at another address,
@@ -123,35 +112,30 @@ func MoveKubeconfig(secret *corev1.Secret, address string) (moved *corev1.Secret
 	bad := func(err error) (*corev1.Secret, string, error) {
 		return nil, "", fmt.Errorf("key %q of Secret %s: %w", KeyKubeconfig, secret.Name, err)
 	}
-	config, err := clientcmd.Load(secret.Data[KeyKubeconfig])
-	if err != nil { // which may quote the text, and conditions show it
-		return bad(errors.New("this is not a kubeconfig"))
+	k, err := access.ParseKubeconfig(secret.Data[KeyKubeconfig])
+	if err != nil {
+		return bad(err)
 	}
-	context := config.Contexts[config.CurrentContext]
-	if context == nil || config.Clusters[context.Cluster] == nil {
-		return bad(errors.New("no usable current context"))
-	}
-	cluster := config.Clusters[context.Cluster]
-	server, err := url.Parse(cluster.Server)
+	server, err := url.Parse(k.Server)
 	if err != nil {
 		return bad(err)
 	}
 	if server.Hostname() == address {
-		return nil, cluster.Server, nil
+		return nil, k.Server, nil
 	}
 	port := server.Port()
 	if port == "" {
 		port = "443"
 	}
 	server.Host = net.JoinHostPort(address, port)
-	cluster.Server = server.String()
-	value, err := clientcmd.Write(*config)
+	k.Server = server.String()
+	value, err := k.Encode()
 	if err != nil {
 		return bad(err)
 	}
 	moved = secret.DeepCopy()
 	moved.Data[KeyKubeconfig] = value
-	return moved, cluster.Server, nil
+	return moved, k.Server, nil
 }
 
 // Fits reports whether the certificate belongs to this key and has not expired.
