@@ -98,6 +98,9 @@ func (p *simPlaybooks) leave(ctx context.Context, leave, stay []contract.Node) e
 		}); err != nil {
 			return err
 		}
+		for _, n := range leave { // as the task does after a drain that fails
+			delete(p.a.cordoned, n.Name)
+		}
 		return &task.Error{Reason: contract.ReasonDrainBlocked, Host: leave[0].Name, Err: errors.New("a PodDisruptionBudget")}
 	}
 	err = p.records.Change(ctx, func(next *contract.Installed) {
