@@ -59,6 +59,12 @@ printf 'kube-apiserver\0--etcd-servers=%s\0' "$1" >"$M/proc/77/cmdline"`,
 "--server https://$A:6443 --request-timeout=5s get --raw /readyz") echo ok;;
 *) echo "kubectl $*" >&2; exit 1;; esac`,
 	"systemctl": `echo "$*" >>"$M/systemctl.log"`,
+	"crictl": `case "$*" in
+"pods --quiet") echo a; echo b;;
+"inspectp --output go-template --template "*" a") echo NODE;;
+"inspectp --output go-template --template "*" b") echo POD;;
+*) echo "crictl $*" >>"$M/network.log";; esac`,
+	"ip": `echo "ip $*" >>"$M/network.log"`,
 }
 
 // newPlanes returns an installed cluster with control planes and workers. Etcd has a member on each

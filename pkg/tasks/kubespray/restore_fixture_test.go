@@ -169,7 +169,7 @@ func (r *restoreFixture) run() (Output, error) {
 var steps = []struct{ part, what string }{
 	{".part; chmod", "key"}, {"rm -rf \"$w\"; mkdir \"$w\"", "prepare"}, {"cat >", "receive"}, {"snapshot restore", "etcdutl"},
 	{"mkdir -p " + manifestsAside, "stop"}, {"for c in kube-apiserver;", "start kube-apiserver"}, {"for c in etcd;", "start etcd"}, {"start --no-block etcd", "start etcd"},
-	{"for c in kube-controller-manager kube-scheduler;", "start the rest"}, {"mv \"$d/member\"", "swap"}, {"systemctl stop kubelet", "stop kubelet"},
+	{"for c in kube-controller-manager kube-scheduler;", "start the rest"}, {"mv \"$d/member\"", "swap"}, {"ip link delete", "restart kubelet"}, {"systemctl stop kubelet", "stop kubelet"},
 	{"systemctl restart kubelet", "restart kubelet"}, {"systemctl start kubelet", "start kubelet"}, {"rm -rf /var/lib/etcd/" + workFolder, "tidy"},
 }
 
@@ -210,7 +210,7 @@ func (r *restoreFixture) script(i int, command string, stdout, stderr io.Writer)
 // shWith is like sh, and the script has an input and sees the machine's folder of etcd.
 func (r *restoreFixture) shWith(i int, script string, in io.Reader, stdout, stderr io.Writer) int {
 	at := filepath.Join(r.dir, fmt.Sprintf("machine-%d", i+1))
-	for _, path := range []string{"/etc/kubernetes", "/etc/ssl/etcd", "/var/lib/etcd", "/proc/"} {
+	for _, path := range []string{"/etc/kubernetes", "/etc/ssl/etcd", "/var/lib/etcd", "/proc/", "/run/flannel", "/etc/cni"} {
 		script = strings.ReplaceAll(script, path, at+path)
 	}
 	c := exec.CommandContext(r.t.Context(), "/bin/sh", "-c", script)

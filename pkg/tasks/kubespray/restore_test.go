@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -110,6 +111,33 @@ func TestRestore(t *testing.T) {
 				t.Errorf("the second attempt: %v, did %v, read the copy %d times", err, r.did, r.opened)
 			}
 		})
+	}
+}
+
+// TestRestoreForgetsTheNetworkOfThePlaybook: the playbook has installed another cluster, in which the nodes had other
+// ranges of addresses.
+func TestRestoreForgetsTheNetworkOfThePlaybook(t *testing.T) {
+	r := newRestore(t, true, 1)
+	const folder = "machine-3/etc/cni/net.d/"
+	r.write(folder+"10-lab.conflist", `{"ipam": {"ranges": [[{ "subnet": "10.233.64.0/24" }]]}}`)
+	r.write(folder+"10-six.conflist", `{"ipam":{"subnet":"fd00:1::/64"}}`)
+	r.write(folder+"10-kuberouter.conflist", `{"ipam":{"subnet":"10.233.64.0/24"}}`)
+	r.write(folder+"10-calico.conflist", `{"ipam":{"type":"calico-ipam"},"subnet":"usePodCidr"}`)
+	r.write("machine-3/run/flannel/subnet.env", "FLANNEL_SUBNET=10.233.64.1/24\n")
+	if _, err := r.run(); err != nil {
+		t.Fatalf("%v\n%s", err, &r.log)
+	}
+	for name, stays := range map[string]bool{
+		folder + "10-lab.conflist": false, folder + "10-six.conflist": false, folder + "10-kuberouter.conflist": true, folder + "10-calico.conflist": true,
+		"machine-3/run/flannel/subnet.env": false,
+	} {
+		if _, err := os.Stat(filepath.Join(r.dir, name)); (err == nil) != stays {
+			t.Errorf("%s: %v, want it to stay: %t", name, err, stays)
+		}
+	}
+	did := r.read("machine-3/network.log")
+	if !strings.Contains(did, "ip link delete cni0\n") || !strings.Contains(did, "crictl rmp --force b\n") || strings.Contains(did, "rmp --force a") {
+		t.Errorf("did %s", did)
 	}
 }
 

@@ -172,7 +172,7 @@ func (r *restoration) startServers(ctx context.Context, made map[string]nodeObje
 	if err := r.deleteNodes(ctx, known); err != nil {
 		return err
 	}
-	if err := r.restartKubelets(ctx); err != nil { // they register their nodes
+	if err := r.restartKubelets(ctx, restartAnew); err != nil { // they register their nodes
 		return err
 	}
 	if err := r.label(ctx, made, known); err != nil {

@@ -57,14 +57,34 @@ func (r *restoration) signs(ctx context.Context) (map[string]sign, error) {
 	return all, nil
 }
 
-// restartKubelets restarts the kubelets of the control planes, and remembers what all kubelets have written
-// before.
-func (r *restoration) restartKubelets(ctx context.Context) (err error) {
+// restartKubelet restarts a kubelet.
+const restartKubelet = "systemctl restart kubelet"
+
+// restartAnew restarts a kubelet without the pods and the network of the cluster that the playbook has installed. The
+// node gets another range of addresses than it had there: a bridge with an address of that range would let no pod
+// start. Pods with the network of the node stay. The network plugin writes the files again, and until then the kubelet
+// starts no other pod. Only kube-router does not: it changes the range in the file of kubespray.
+const restartAnew = onPath + `systemctl stop kubelet
+for p in $(crictl pods --quiet); do
+  n=$(crictl inspectp --output go-template --template "{{.status.linux.namespaces.options.network}}" $p || :)
+  [ "$n" = NODE ] || crictl rmp --force $p >/dev/null 2>&1 || :
+done
+for l in cni0 cbr0 kube-bridge flannel.1 flannel-v6.1; do ip link delete $l 2>/dev/null || :; done
+rm -f /run/flannel/subnet.env
+for f in $(grep -lsE "\"subnet\": *\"[0-9a-f]*[.:]" /etc/cni/net.d/* || :); do
+  case $f in *kuberouter*) ;; *) rm -f $f;; esac
+done
+systemctl start kubelet
+`
+
+// restartKubelets runs the script, which restarts the kubelets, on all control planes, and remembers what all kubelets
+// have written before.
+func (r *restoration) restartKubelets(ctx context.Context, script string) (err error) {
 	if r.seen, err = r.signs(ctx); err != nil {
 		return err
 	}
 	return r.eachPlane(ctx, "restart the kubelet", func(ctx context.Context, _ contract.Node, conn node.Connection) error {
-		_, err := r.sh(ctx, conn, "systemctl restart kubelet")
+		_, err := r.sh(ctx, conn, script)
 		return err
 	})
 }

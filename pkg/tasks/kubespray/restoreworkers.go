@@ -37,7 +37,7 @@ func (r *restoration) connectWorkers(ctx context.Context) error {
 	report := r.part(restoreProxiesFrom, 96)
 	report(0, "Connect the workers")
 	if r.seen == nil { // an earlier attempt has started the API servers
-		if err := r.restartKubelets(ctx); err != nil {
+		if err := r.restartKubelets(ctx, restartKubelet); err != nil {
 			return err
 		}
 	}
