@@ -69,11 +69,13 @@ bench-doc: ## Print the figures of the last make bench and write them into docs/
 
 ##@ Build
 
-.PHONY: tools plugin
+.PHONY: tools build plugin
 tools: ## Build this project's commands for this machine into $BPA_STATE/bin
 	@mkdir -p $(BPA_STATE)/bin
 	GOGC=400 go build -C bootstrap -o $(machine) ./cmd/machine
 	GOGC=400 go build -o $(lab) ./test/lab/cmd/lab
+build: tools ## Build what runs on the bootstrap machine: Kubernetes, Tekton and others, from their Go modules
+	$(machine) build
 plugin: ## Build the kubectl plugin (kubectl bpa)
 	go build -ldflags "-s -w" -o $(BPA_STATE)/bin/kubectl-bpa ./cmd/kubectl-bpa
 
@@ -103,7 +105,8 @@ stories = go test ./test/e2e -tags e2e -run '^($(subst $(empty) ,|,$(stories-$@)
 long = @[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray && make up, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }; hack/tested.sh $@ $(stories)
 
 .PHONY: test test-long test-icn unit integration integration-long survival e2e $(left-out)
-test: unit integration survival e2e ## Run unit, integration, survival and e2e tests, and name the tests that are left out
+test: ## Run unit, integration, survival and e2e tests, say how long each part took, and name the tests that are left out
+	@hack/parts.sh unit build integration survival e2e
 	@hack/tested.sh report $(left-out)
 test-long: ## Run the tests that make test leaves out (hours)
 	@failed=; for target in $(left-out); do $(MAKE) --no-print-directory "$$target" || failed="$$failed $$target"; done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
@@ -111,8 +114,7 @@ unit: ## Run the tests that need no cluster
 	$(call debian,python3,python3)
 	go test -timeout 20m ./...
 	go test -C bootstrap ./...
-integration: tools ## Test with real servers and clients: kube-apiserver, Metal3, Ironic, S3, containerd, skopeo, apt-get, tus-js-client, OCI conformance
-	$(machine) build
+integration: build ## Test with real servers and clients: kube-apiserver, Metal3, Ironic, S3, containerd, skopeo, apt-get, tus-js-client, OCI conformance
 	$(call debian,skopeo,skopeo)
 	$(call debian,npm,nodejs npm)
 	$(call debian,gnutls-cli,gnutls-bin)
@@ -133,16 +135,14 @@ integration: tools ## Test with real servers and clients: kube-apiserver, Metal3
 	go test ./test/integration/... -tags integration -skip $(slow) -count=1 -timeout 40m
 	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket -tags integration -count=1 -timeout 25m
 	go test ./cmd/depot -tags integration -run TusClient -count=1 -timeout 10m
-test-icn: tools ## Test that ICN's own files apply unchanged: ICN=<checkout of akraino-edge-stack/icn at 95ca9e91>
+test-icn: build ## Test that ICN's own files apply unchanged: ICN=<checkout of akraino-edge-stack/icn at 95ca9e91>
 	@[ -d "$(ICN)/cmd/bpa-operator" ] || { echo 'Set ICN to a checkout of github.com/akraino-edge-stack/icn at commit 95ca9e91, the last one with its operator.'; exit 1; }
-	$(machine) build
 	ICN=$(abspath $(ICN)) go test -tags icn ./pkg/apis/bpa/v1alpha1 ./pkg/reconciler/provisioning/plan -run ICN -count=1
 	ICN=$(abspath $(ICN)) go test -tags integration,icn ./test/integration -run ICN -count=1 -v -timeout 10m
 slow := TestIronicReplacesOneHost
 integration-long: tools ## Test that one host that fails to receive its image costs no other host (real Ironic, about 10 min); first: make integration
 	hack/tested.sh $@ go test ./test/integration -tags integration -run $(slow) -count=1 -v -timeout 40m
-survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a sandbox
-	$(machine) build
+survival: build ## Kill, "reboot" and take down a second bootstrap machine in a sandbox
 	bootstrap/e2e/run
 
 e2e: up plugin ansible-core ## Test an installation with plugins and its reset, each failure that it can meet, a deletion in the middle, the stand-in

@@ -52,7 +52,7 @@ func TestEachStoryHasOneTarget(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("number of targets of each story (-want +got):\n%s", diff)
 	}
-	if !regexp.MustCompile(`(?m)^test:.* e2e( |$)`).Match(text) || len(want) == 0 {
+	if !regexp.MustCompile(`(?m)^test:.*\n\t@hack/parts\.sh .*\be2e( |$)`).Match(text) || len(want) == 0 {
 		t.Errorf("make test does not run e2e, or there are no stories: %v", slices.Sorted(maps.Keys(want)))
 	}
 }
