@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -39,7 +40,7 @@ func TestYear(t *testing.T) {
 	resume := from > 0
 	from = max(from, 1)
 	t.Logf("seed %s, %d steps from %d", year.FormatSeed(seed), len(steps), from)
-	y := newYear(t, resume)
+	y := newYear(t, fmt.Sprintf("e2e-year-%d", seed), resume) // so that two seeds can be played beside each other
 	if y.world = start; from > 1 {
 		y.world = steps[from-2].After
 	}
@@ -86,24 +87,23 @@ type yearStory struct {
 }
 
 const (
-	yearNamespace = "e2e-year"
-	yearCluster   = "edge-60"
-	otherCluster  = "edge-61"
+	yearCluster  = "edge-60"
+	otherCluster = "edge-61"
 )
 
-func newYear(t *testing.T, resume bool) *yearStory {
+func newYear(t *testing.T, namespace string, resume bool) *yearStory {
 	t.Helper()
 	if vars := site.Vars(t); !strings.Contains(string(vars["kubelet_binary_checksum"]), artifacts.PatchedKubernetes) {
 		t.Fatalf("the depot has no Kubernetes %s: run lab artifacts --kubernetes %[1]s", artifacts.PatchedKubernetes)
 	}
-	depot := newUploads(t, yearNamespace)
+	depot := newUploads(t, namespace)
 	depot.putTool("1")
 	depot.putDriver(yearCluster, "1")
 	var s *site.Site
 	if resume {
-		s = site.Resume(t, yearNamespace)
+		s = site.Resume(t, namespace)
 	} else {
-		s = site.New(t, yearNamespace, year.Hosts, 0, "--reboots")
+		s = site.New(t, namespace, year.Hosts, 0, "--reboots")
 	}
 	s.Keep = os.Getenv("BPA_YEAR_KEEP") != ""
 	return &yearStory{softwareStory: &softwareStory{life: life{t: t, s: s, limit: yearLimit}, depot: depot, name: "workers"}, hosts: len(s.Hosts())}
