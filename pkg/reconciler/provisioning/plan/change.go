@@ -16,11 +16,17 @@ func (s Seen) nextChange() (change.Step, bool) {
 	if s.Memory == nil || !s.Complete() || s.Invalid != "" {
 		return change.Step{}, false
 	}
-	return change.Next(s.State())
+	n := derive(s, func(d *derived) *once[nextStep] { return &d.next }, func() (n nextStep) {
+		n.step, n.changes = change.Next(s.State())
+		return n
+	})
+	return n.step, n.changes
 }
 
 // State returns what is installed and what is requested, as package change needs it.
-func (s Seen) State() change.State { return s.state(s.replaced()) }
+func (s Seen) State() change.State {
+	return derive(s, func(d *derived) *once[change.State] { return &d.state }, func() change.State { return s.state(s.replaced()) })
+}
 
 // state is like State, with the keys of the losses that may be repaired now.
 func (s Seen) state(replaced []string) change.State {
@@ -148,7 +154,8 @@ func (s Seen) refused(blocking bool) []change.Refusal {
 	if s.Memory == nil || !s.Complete() || s.Invalid != "" {
 		return nil
 	}
-	return slices.DeleteFunc(change.Refused(s.State()), func(r change.Refusal) bool { return blocking && !r.Blocks })
+	all := derive(s, func(d *derived) *once[[]change.Refusal] { return &d.refused }, func() []change.Refusal { return change.Refused(s.State()) })
+	return slices.DeleteFunc(slices.Clone(all), func(r change.Refusal) bool { return blocking && !r.Blocks })
 }
 
 // refusedText lists the refused parts of the spec.

@@ -104,6 +104,11 @@ const recheck = 2 * time.Second
 // Next is the state machine: the first rule that applies returns the step. The rules are in the
 // order in which the steps of an installation need each other.
 func Next(seen Seen, now time.Time) Step {
+	seen.forget()
+	return decide(seen, now)
+}
+
+func decide(seen Seen, now time.Time) Step {
 	if step, ok := queued(seen, now); ok {
 		return remind(seen, step, now)
 	}
@@ -323,7 +328,9 @@ func start(s Seen, now time.Time) Step {
 		step.Request.Plugins = s.plugins()
 	}
 	if r := step.Request.Restore; r != nil {
-		r.Fenced = s.fenced(next, now)
+		restore := *r
+		restore.Fenced = s.fenced(next, now)
+		step.Request.Restore = &restore
 	}
 	step.Request.Software, step.Request.Unaccelerated = s.softwareForNew(step.Operation), ""
 	if newest := s.Newest(); newest != nil {

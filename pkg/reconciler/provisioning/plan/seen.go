@@ -157,6 +157,8 @@ type Seen struct {
 	InstalledDigest string
 
 	Limits Limits
+
+	derived *derived // nil: the facts may still change
 }
 
 // Need is a precondition of a run.

@@ -86,6 +86,10 @@ func controlPlane(n contract.Node) bool { return slices.Contains(n.Roles, contra
 // losses returns the lost nodes: installed ones, and then standby nodes. It returns none as long as no
 // cluster is installed and no host was touched.
 func (s Seen) losses() []Loss {
+	return slices.Clone(derive(s, func(d *derived) *once[[]Loss] { return &d.losses }, s.findLosses))
+}
+
+func (s Seen) findLosses() []Loss {
 	if !s.Complete() && !s.touched() {
 		return nil
 	}

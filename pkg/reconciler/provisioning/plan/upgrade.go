@@ -68,7 +68,7 @@ func (s Seen) upgrading() *change.Progress {
 	if s.Memory == nil || !s.Complete() || s.Invalid != "" {
 		return nil
 	}
-	return change.Upgrading(s.State())
+	return derive(s, func(d *derived) *once[*change.Progress] { return &d.upgrading }, func() *change.Progress { return change.Upgrading(s.State()) })
 }
 
 // upgradeWaiting returns why the upgrade waits, although nothing else is to be done; empty: it does not.
