@@ -49,7 +49,7 @@ func (y *yearStory) awaitWorld(what string, want year.World) {
 		if p.Name != yearCluster {
 			return false
 		}
-		if s := p.Status.GetCondition(v1alpha1.ConditionStalled); s.IsTrue() && p.Status.ObservedGeneration == p.Generation && s.LastTransitionTime.Inner.After(begin) {
+		if s := p.Status.GetCondition(v1alpha1.ConditionStalled); s.IsTrue() && p.Status.ObservedGeneration == p.Generation && s.LastTransitionTime.Inner.After(begin) && !retryUnseen(p) {
 			y.t.Fatalf("stalled: %s: %s\nfailure: %+v", s.Reason, s.Message, p.Status.Failure)
 		}
 		differs = difference(p, want, known)
@@ -60,6 +60,12 @@ func (y *yearStory) awaitWorld(what string, want year.World) {
 			return p.Name == otherCluster && site.Ready(p)
 		})
 	}
+}
+
+// retryUnseen reports whether the controller has not seen yet that a user requests another run after a failure.
+func retryUnseen(p *v1alpha1.Provisioning) bool {
+	asked := p.Annotations[contract.AnnotationRetry]
+	return p.Status.Failure != nil && asked != "" && asked != p.Status.Failure.ObservedRetry
 }
 
 // awaitRuns waits until no run of the cluster is active. The last node that gets a package has it before it accepts
