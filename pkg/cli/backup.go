@@ -18,7 +18,7 @@ import (
 )
 
 type backupOptions struct {
-	as      string // name of the Backup
+	name    string // name of the Backup
 	wait    bool
 	timeout time.Duration
 }
@@ -34,7 +34,7 @@ depot until the Backup is deleted, also when the Provisioning is deleted.
 
 Keep a copy of that Secret outside of the bootstrap cluster: without it, nobody can read
 the backups.`,
-		Example: "  kubectl bpa backup edge-1 --wait\n  kubectl bpa backup edge-1 --as=before-upgrade -n site-a",
+		Example: "  kubectl bpa backup edge-1 --wait\n  kubectl bpa backup edge-1 --name=before-upgrade -n site-a",
 		Args:    oneName(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkTimeout(o.timeout, "--wait", o.wait); err != nil {
@@ -43,7 +43,7 @@ the backups.`,
 			return s.backup(cmd.Context(), args[0], o)
 		},
 	}
-	cmd.Flags().StringVar(&o.as, "as", "", "name of the Backup (default NAME and the time)")
+	cmd.Flags().StringVar(&o.name, "name", "", "name of the Backup (default NAME and the time)")
 	cmd.Flags().BoolVarP(&o.wait, "wait", "w", false, "wait until the backup has succeeded or failed")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with --wait: stop after this time, such as 10m; 0: no limit")
 	return cmd
@@ -66,16 +66,16 @@ func (s *session) backup(ctx context.Context, name string, o backupOptions) erro
 	case p.Status.InstalledDigest == "":
 		return exitf(codeNotYet, "%s has no installed cluster that could be backed up. Follow it:\n  %s", p.Name, site.kubectl("bpa watch "+p.Name, ""))
 	}
-	if o.as == "" {
-		o.as = p.Name + "-" + s.now().UTC().Format("20060102150405")
+	if o.name == "" {
+		o.name = p.Name + "-" + s.now().UTC().Format("20060102150405")
 	}
-	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: o.as}, Spec: v1alpha1.BackupSpec{Provisioning: p.Name}}
+	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: o.name}, Spec: v1alpha1.BackupSpec{Provisioning: p.Name}}
 	err = site.client.Create(ctx, b)
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("there is a Backup %s already: give another name with --as, or see it:\n  %s", o.as, site.kubectl("get backup "+o.as, ""))
+		return fmt.Errorf("there is a Backup %s already: give another name with --name, or see it:\n  %s", o.name, site.kubectl("get backup "+o.name, ""))
 	}
 	if err != nil {
-		return fmt.Errorf("create Backup %s: %w", o.as, site.explain(err))
+		return fmt.Errorf("create Backup %s: %w", o.name, site.explain(err))
 	}
 	_, _ = fmt.Fprintf(s.Out, "Backup %s was created.\n", b.Name)
 	if !o.wait {

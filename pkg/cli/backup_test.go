@@ -76,7 +76,7 @@ func TestBackupWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newStopped(t, hasCluster(provisioning("edge-1")))
-			code := w.start("backup", "edge-1", "--as=b", "--wait")
+			code := w.start("backup", "edge-1", "--name=b", "--wait")
 			w.await("waiting for the controller")
 			b := &v1alpha1.Backup{}
 			if err := w.cluster.Get(t.Context(), client.ObjectKey{Namespace: "site-a", Name: "b"}, b); err != nil {

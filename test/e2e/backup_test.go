@@ -36,7 +36,7 @@ func checkBackups(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
 	depot := siteDepot(t, s)
 	runs := runsOf(s, p)
 
-	out, err := exec.Command(filepath.Join(site.State(), "bin", "kubectl-bpa"), "backup", p.Name, "--as=now", "--wait", "--timeout="+backupLimit.String(),
+	out, err := exec.Command(filepath.Join(site.State(), "bin", "kubectl-bpa"), "backup", p.Name, "--name=now", "--wait", "--timeout="+backupLimit.String(),
 		"--namespace", s.Namespace, "--kubeconfig", filepath.Join(site.State(), "kubeconfig")).CombinedOutput()
 	if t.Logf("kubectl bpa backup:\n%s", out); err != nil {
 		t.Fatal(err)

@@ -89,7 +89,7 @@ func newRestoreStory(t *testing.T, namespace, name string, planes, hosts int) *r
 // backup makes the Backup "before".
 func (r *restoreStory) backup() {
 	r.t.Helper()
-	r.bpa("backup", r.p.Name, "--as=before", "--wait", "--timeout="+backupLimit.String())
+	r.bpa("backup", r.p.Name, "--name=before", "--wait", "--timeout="+backupLimit.String())
 }
 
 // awaitLost waits until the condition says that etcd has lost its majority, and names the restore.

@@ -37,7 +37,7 @@ func (y *yearStory) play(step year.Step) {
 		y.cli("retry", yearCluster)
 	case year.BackUp:
 		y.backup = fmt.Sprintf("year-%d", step.Number)
-		y.cli("backup", yearCluster, "--as="+y.backup, "--wait", "--timeout="+backupLimit.String())
+		y.cli("backup", yearCluster, "--name="+y.backup, "--wait", "--timeout="+backupLimit.String())
 	case year.Restore:
 		y.restore()
 	case year.LoseWorker, year.LosePlane:
