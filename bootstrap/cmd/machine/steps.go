@@ -31,6 +31,9 @@ func runSteps(ctx context.Context, l layout.Layout, command string, steps []step
 	if os.Geteuid() != 0 {
 		return errors.New("run this command as root: it manages network interfaces, firewall rules and containers")
 	}
+	if err := l.Claim(); err != nil {
+		return err
+	}
 	unlock, err := lockState(ctx, l)
 	if err != nil {
 		return err
@@ -79,9 +82,6 @@ func runWithProgress(ctx context.Context, s step, log io.Writer, d *display) (re
 // lockState waits until no other command works on the state folder, then locks the folder until
 // unlock is called.
 func lockState(ctx context.Context, l layout.Layout) (unlock func(), err error) {
-	if err := os.MkdirAll(l.Root, 0o755); err != nil {
-		return nil, err
-	}
 	lock, err := os.OpenFile(l.CommandLock(), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, err
