@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/test/lab/artifacts"
 	"github.com/akraino-icn/bpa/test/lab/osimage"
@@ -120,7 +122,13 @@ func (y *yearStory) as(t *testing.T) {
 // begin installs the cluster, or takes over the one that a failed run has left, and starts the workload.
 func (y *yearStory) begin(resume bool) {
 	y.t.Helper()
-	if !resume {
+	if resume { // the step that failed may have edited the spec
+		y.p = &v1alpha1.Provisioning{}
+		if err := y.s.Get(y.t.Context(), client.ObjectKey{Namespace: y.s.Namespace, Name: yearCluster}, y.p); err != nil {
+			y.t.Fatal(err)
+		}
+		y.edit(specOf(y.world))
+	} else {
 		y.s.Apply(y.s.Provisioning(yearCluster, withSystem(osimage.NodeSystem), specOf(y.world), func(p *v1alpha1.Provisioning) {
 			p.Spec.ReplacePolicy = v1alpha1.ReplaceAny
 		}))
