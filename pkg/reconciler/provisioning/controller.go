@@ -74,7 +74,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 		secrets:    secrets.Lister(),
 		bindings:   bindings.Lister(),
 		backups:    backups.Lister(),
-		softwares:  softwares.Lister(),
+		clusters:   NewClusters(provisionings.Informer().GetIndexer(), softwares.Informer().GetIndexer()),
 		packages:   depot.Get, newPackages: depot.Newest,
 		hosts:  siteHosts,
 		clock:  clock.RealClock{},
@@ -90,7 +90,6 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	})
 	r.health = looks
 	go looks.Run(ctx)
-	r.provisionings = provisionings.Lister()
 	r.settings = WatchSettings(ctx, cmw, func() { impl.GlobalResync(provisionings.Informer()) })
 	FollowDepot(ctx, cmw, depot)
 
@@ -106,11 +105,11 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 
 	wake := waker{lister: provisionings.Lister(), enqueue: impl.EnqueueKey}
 	addHandler(ctx, backups.Informer(), controller.HandleAll(wake.backupChanged))
-	wakeSoftware := softwareWaker{provisionings: provisionings.Lister(), softwares: softwares.Lister(), enqueue: impl.EnqueueKey}
+	wakeSoftware := softwareWaker{clusters: r.clusters, softwares: softwares.Lister(), enqueue: impl.EnqueueKey}
 	addHandler(ctx, softwares.Informer(), wakeSoftware.handler())
 	depot.OnChange(wakeSoftware.packagesChanged)
-	if err := errors.Join(siteHosts.Watch(ctx, wake.hostChanged), siteHosts.Start(ctx)); err != nil {
-		logger.Fatalw("Cannot watch hosts", "error", err)
+	if err := errors.Join(IndexClusters(provisionings.Informer()), IndexClusters(softwares.Informer()), siteHosts.Watch(ctx, wake.hostChanged), siteHosts.Start(ctx)); err != nil {
+		logger.Fatalw("Cannot index the caches or watch hosts", "error", err)
 	}
 	go logOrphans(ctx, provisionings, siteHosts)
 	if r.sshSecretVersion, err = watchSSHSecrets(ctx, injection.GetConfig(ctx), wake.secretChanged); err != nil {

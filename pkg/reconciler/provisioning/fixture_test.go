@@ -305,7 +305,7 @@ func newFixture(t *testing.T, site *fakeHosts, cached, live []runtime.Object) *f
 	for _, kind := range []string{"provisioning", "run", "task", "configmap", "secret", "rolebinding", "backup", "software"} {
 		w.caches[kind] = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	}
-	if err := errors.Join(w.caches["run"].AddIndexers(runIndex), w.caches["provisioning"].AddIndexers(waitingIndex)); err != nil {
+	if err := errors.Join(w.caches["run"].AddIndexers(runIndex), w.caches["provisioning"].AddIndexers(waitingIndex), IndexClusters(w.caches["provisioning"]), IndexClusters(w.caches["software"])); err != nil {
 		t.Fatal(err)
 	}
 	w.restart(t)
@@ -377,7 +377,7 @@ func (w *fixture) reconciler(t *testing.T) controller.Reconciler {
 		secrets:     corelisters.NewSecretLister(w.caches["secret"]),
 		bindings:    rbaclisters.NewRoleBindingLister(w.caches["rolebinding"]),
 		backups:     listers.NewBackupLister(w.caches["backup"]),
-		softwares:   listers.NewSoftwareLister(w.caches["software"]),
+		clusters:    NewClusters(w.caches["provisioning"], w.caches["software"]),
 		packages:    func() (*protocol.PackageList, string) { return w.packages, "" },
 		newPackages: func() (*protocol.PackageList, string) { return w.packages, "" },
 		hosts:       w.hosts,
@@ -396,7 +396,6 @@ func (w *fixture) reconciler(t *testing.T) controller.Reconciler {
 	}
 	ctx := logging.WithLogger(context.Background(), logtesting.TestLogger(t))
 	lister := listers.NewProvisioningLister(w.caches["provisioning"])
-	r.provisionings = lister
 	impl := provisioningreconciler.NewReconciler(ctx, logtesting.TestLogger(t), w.bpa, lister, w.recorder, r, options)
 	if leader, ok := impl.(reconciler.LeaderAware); ok {
 		if err := leader.Promote(reconciler.UniversalBucket(), func(reconciler.Bucket, types.NamespacedName) {}); err != nil {

@@ -32,9 +32,7 @@ type Reconciler struct {
 	secrets    corelisters.SecretLister
 	bindings   rbaclisters.RoleBindingLister
 	backups    listers.BackupLister
-	softwares  listers.SoftwareLister
-	// provisionings has all Provisionings, of which each Software selects one.
-	provisionings listers.ProvisioningLister
+	clusters   Clusters
 	// packages returns the list of the packages in the site's depot; nil: it is not known, because of the
 	// problem. newPackages returns the list that installations use, which do not wait for more uploads.
 	packages, newPackages func() (list *protocol.PackageList, problem string)

@@ -2,11 +2,8 @@ package provisioning
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -38,14 +35,7 @@ func (r *Reconciler) observeSoftware(ctx context.Context, p *v1alpha1.Provisioni
 		return err
 	}
 	s.Started = started.Software
-	all, err := r.softwares.Softwares(p.Namespace).List(labels.Everything())
-	if err != nil {
-		return fmt.Errorf("list Softwares: %w", err)
-	}
-	others, err := r.provisionings.Provisionings(p.Namespace).List(labels.Everything())
-	if err != nil {
-		return fmt.Errorf("list Provisionings: %w", err)
-	}
+	all, others := r.clusters.Around(p)
 	var installed contract.Installed
 	if seen.Memory != nil && seen.Complete() {
 		installed = *seen.Memory

@@ -235,6 +235,9 @@ func TestClusterOf(t *testing.T) {
 func TestSoftwareWaker(t *testing.T) {
 	all := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	softwares := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	if err := errors.Join(IndexClusters(all), IndexClusters(softwares)); err != nil {
+		t.Fatal(err)
+	}
 	for _, n := range []string{name, "edge-2", "edge-3"} {
 		_ = all.Add(edge(func(p *v1alpha1.Provisioning) { p.Name = n }))
 	}
@@ -253,7 +256,7 @@ func TestSoftwareWaker(t *testing.T) {
 		"one without a cluster": {func(w softwareWaker) { w.changed(tools(func(s *v1alpha1.Software) { s.Spec.Cluster = "none" })) }, nil},
 	} {
 		var got []string
-		test.happens(softwareWaker{listers.NewProvisioningLister(all), listers.NewSoftwareLister(softwares), func(k key) { got = append(got, k.String()) }})
+		test.happens(softwareWaker{NewClusters(all, softwares), listers.NewSoftwareLister(softwares), func(k key) { got = append(got, k.String()) }})
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}

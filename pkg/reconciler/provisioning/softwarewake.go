@@ -26,9 +26,9 @@ func FollowDepot(ctx context.Context, cmw configmap.Watcher, depot *packages.Wat
 
 // softwareWaker enqueues the Provisionings whose Softwares or their packages have changed.
 type softwareWaker struct {
-	provisionings listers.ProvisioningLister
-	softwares     listers.SoftwareLister
-	enqueue       func(key)
+	clusters  Clusters
+	softwares listers.SoftwareLister
+	enqueue   func(key)
 }
 
 // handler enqueues the cluster of a Software before and after a change.
@@ -62,11 +62,7 @@ func (w softwareWaker) changed(o any) {
 	if !ok {
 		return
 	}
-	all, err := w.provisionings.Provisionings(s.Namespace).List(labels.Everything())
-	if err != nil {
-		return
-	}
-	for _, p := range clustersOf(s, all) {
+	for _, p := range clustersOf(s, w.clusters.Selectable(s)) {
 		w.enqueue(keyOf(p))
 	}
 }

@@ -66,7 +66,7 @@ func newSimServer(now func() time.Time) *simServer {
 	for _, kind := range cachedKinds {
 		s.caches[kind] = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	}
-	if err := errors.Join(s.caches[kindRun].AddIndexers(runIndex), s.caches[kindProvisioning].AddIndexers(waitingIndex)); err != nil {
+	if err := errors.Join(s.caches[kindRun].AddIndexers(runIndex), s.caches[kindProvisioning].AddIndexers(waitingIndex), IndexClusters(s.caches[kindProvisioning]), IndexClusters(s.caches[kindSoftware])); err != nil {
 		panic(err)
 	}
 	return s

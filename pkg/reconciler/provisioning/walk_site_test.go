@@ -110,7 +110,7 @@ func (w *simSite) restart() {
 		runs: tektonlisters.NewPipelineRunLister(caches[kindRun]), taskRuns: tektonlisters.NewTaskRunLister(caches[kindTask]),
 		configMaps: corelisters.NewConfigMapLister(caches[kindConfigMap]), secrets: corelisters.NewSecretLister(caches[kindSecret]),
 		bindings: rbaclisters.NewRoleBindingLister(caches[kindBinding]), backups: listers.NewBackupLister(caches[kindBackup]),
-		softwares: listers.NewSoftwareLister(caches[kindSoftware]), provisionings: listers.NewProvisioningLister(caches[kindProvisioning]),
+		clusters: NewClusters(caches[kindProvisioning], caches[kindSoftware]),
 		packages: nothing, newPackages: nothing,
 		hosts: simHosts{w: w, c: w.client, live: simHostClient{c: w.client}}, health: simMonitor{w},
 		queue:    newQueue(caches[kindRun], caches[kindProvisioning], func(first, others []key) { w.wake(slices.Concat(first, others)) }),

@@ -17,19 +17,18 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
 )
 
-// NewController creates the reconciler of Softwares. Package provisioning sets the selectors of the
-// informers, and starts the watcher of the depot's packages.
+// NewController creates the reconciler of Softwares. Package provisioning sets the selectors and the
+// indexes of the informers, and starts the watcher of the depot's packages.
 func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 	softwares, provisionings := softwareinformer.Get(ctx), provisioninginformer.Get(ctx)
 	configMaps := configmapinformer.Get(ctx, contract.LabelCluster)
 	depot := packages.Get(ctx)
-	r := &Reconciler{
-		softwares: softwares.Lister(), provisionings: provisionings.Lister(), configMaps: configMaps.Lister(), packages: depot.Get,
-	}
+	clusters := provisioning.NewClusters(provisionings.Informer().GetIndexer(), softwares.Informer().GetIndexer())
+	r := &Reconciler{clusters: clusters, configMaps: configMaps.Lister(), packages: depot.Get}
 	impl := softwarereconciler.NewImpl(ctx, r)
 	all := func() { impl.GlobalResync(softwares.Informer()) }
 	r.settings = provisioning.WatchSettings(ctx, cmw, all)
-	wake := waker{softwares: softwares.Lister(), provisionings: provisionings.Lister(), enqueue: impl.EnqueueKey}
+	wake := waker{clusters: clusters, softwares: softwares.Lister(), provisionings: provisionings.Lister(), enqueue: impl.EnqueueKey}
 	handle(ctx, softwares.Informer(), wake.softwareEvents(impl.Enqueue))
 	handle(ctx, provisionings.Informer(), wake.provisioningEvents())
 	handle(ctx, configMaps.Informer(), controller.HandleAll(wake.configMapChanged))

@@ -9,14 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/reconciler"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	softwarereconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/software"
-	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
@@ -26,10 +24,9 @@ import (
 
 // Reconciler reconciles Softwares. It makes no call but the update of a status that has changed.
 type Reconciler struct {
-	softwares     listers.SoftwareLister
-	provisionings listers.ProvisioningLister
-	configMaps    corelisters.ConfigMapLister
-	settings      func() provisioning.Settings
+	clusters   provisioning.Clusters
+	configMaps corelisters.ConfigMapLister
+	settings   func() provisioning.Settings
 	// packages returns the list of the packages in the site's depot; nil: it is not known, because of the
 	// problem.
 	packages func() (list *protocol.PackageList, problem string)
@@ -51,10 +48,7 @@ func (r *Reconciler) ReconcileKind(ctx context.Context, s *v1alpha1.Software) re
 
 // observe reads the caches.
 func (r *Reconciler) observe(ctx context.Context, s *v1alpha1.Software) (view, error) {
-	provisionings, err := r.provisionings.Provisionings(s.Namespace).List(labels.Everything())
-	if err != nil {
-		return view{}, fmt.Errorf("list Provisionings: %w", err)
-	}
+	provisionings := r.clusters.Selectable(s)
 	v := view{cluster: provisioning.ClusterOf(s, provisionings), doubt: provisioning.DoubtAbout(s, provisionings), passed: provisioning.Passed(s, provisionings)}
 	if former := provisioning.FormerCluster(s, provisionings); former != nil {
 		v.former = former.Name
@@ -73,10 +67,7 @@ func (r *Reconciler) observe(ctx context.Context, s *v1alpha1.Software) (view, e
 		v.problem = fmt.Sprintf("the spec of Provisioning %s cannot be used: %s", v.cluster.Name, err)
 		return v, nil
 	}
-	all, err := r.softwares.Softwares(s.Namespace).List(labels.Everything())
-	if err != nil {
-		return v, fmt.Errorf("list Softwares: %w", err)
-	}
+	all, provisionings := r.clusters.Around(v.cluster)
 	list, problem := r.packages()
 	if request.DepotOfSite && list == nil {
 		v.depot = problem

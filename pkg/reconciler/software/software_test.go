@@ -103,6 +103,9 @@ func (w *world) row(node string, state contract.SoftwareState, message string) {
 func indexer(t *testing.T, objects ...any) cache.Indexer {
 	t.Helper()
 	all := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	if err := provisioning.IndexClusters(all); err != nil {
+		t.Fatal(err)
+	}
 	for _, o := range objects {
 		if err := all.Add(o); err != nil {
 			t.Fatal(err)
@@ -143,7 +146,7 @@ func (w *world) visit(t *testing.T) (*v1alpha1.Software, int) {
 		_ = configMaps.Add(configMap(t, contract.InstalledName("edge-1"), contract.KeyInstalled, contract.Installed{Nodes: w.nodes}))
 	}
 	r := &Reconciler{
-		softwares: listers.NewSoftwareLister(softwares), provisionings: listers.NewProvisioningLister(provisionings), configMaps: corelisters.NewConfigMapLister(configMaps),
+		clusters: provisioning.NewClusters(provisionings, softwares), configMaps: corelisters.NewConfigMapLister(configMaps),
 		settings: func() provisioning.Settings {
 			s := provisioning.Settings{Settings: settings.Default()}
 			s.Depot.URL = url
@@ -152,7 +155,7 @@ func (w *world) visit(t *testing.T) (*v1alpha1.Software, int) {
 		packages: func() (*protocol.PackageList, string) { return w.list, w.problem },
 	}
 	ctx := logging.WithLogger(context.Background(), logtesting.TestLogger(t))
-	impl := softwarereconciler.NewReconciler(ctx, logtesting.TestLogger(t), w.bpa, r.softwares, w.recorder, r)
+	impl := softwarereconciler.NewReconciler(ctx, logtesting.TestLogger(t), w.bpa, listers.NewSoftwareLister(softwares), w.recorder, r)
 	if err := impl.(reconciler.LeaderAware).Promote(reconciler.UniversalBucket(), func(reconciler.Bucket, types.NamespacedName) {}); err != nil {
 		t.Fatal(err)
 	}

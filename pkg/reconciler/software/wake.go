@@ -11,10 +11,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
 )
 
 // waker enqueues the Softwares that a change of another object affects.
 type waker struct {
+	clusters      provisioning.Clusters
 	softwares     listers.SoftwareLister
 	provisionings listers.ProvisioningLister
 	enqueue       func(types.NamespacedName)
@@ -46,11 +48,9 @@ func (w waker) softwareEvents(enqueue func(any)) cache.ResourceEventHandler {
 func (w waker) softwareChanged(o any) {
 	if s, ok := o.(*v1alpha1.Software); ok && s.ClusterName() != "" {
 		names := []string{s.ClusterName()}
-		if all, err := w.provisionings.Provisionings(s.Namespace).List(labels.Everything()); err == nil {
-			for _, p := range all {
-				if p.Name == names[0] || p.Labels[v1alpha1.LabelCluster] == names[0] {
-					names = append(names, p.Name, p.Labels[v1alpha1.LabelCluster])
-				}
+		for _, p := range w.clusters.Selectable(s) {
+			if p.Name == names[0] || p.Labels[v1alpha1.LabelCluster] == names[0] {
+				names = append(names, p.Name, p.Labels[v1alpha1.LabelCluster])
 			}
 		}
 		w.selecting(s.Namespace, names...)
@@ -99,14 +99,8 @@ func (w waker) configMapChanged(o any) {
 
 // selecting enqueues the Softwares that name one of these clusters, or whose packages were for one of them at last.
 func (w waker) selecting(namespace string, clusters ...string) {
-	all, err := w.softwares.Softwares(namespace).List(labels.Everything())
-	if err != nil {
-		return
-	}
-	for _, s := range all {
-		if name, former := s.ClusterName(), s.Status.Cluster; name != "" && slices.Contains(clusters, name) || former != "" && slices.Contains(clusters, former) {
-			w.enqueue(types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
-		}
+	for _, s := range w.clusters.Naming(namespace, clusters...) {
+		w.enqueue(types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
 	}
 }
 

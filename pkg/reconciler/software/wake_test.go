@@ -13,6 +13,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
 )
 
 // TestWaker: a change wakes the Softwares that it can affect, and no others.
@@ -52,9 +53,11 @@ func TestWaker(t *testing.T) {
 		"the depot's packages":               {func(w waker, _ cache.ResourceEventHandler) { w.everything() }, []string{"other/elsewhere", "site/by-label", "site/by-name", "site/foreign", "site/homeless"}},
 	} {
 		var got []string
+		softwares, provisionings := indexer(t, byName, byLabel, foreign, homeless, elsewhere), indexer(t, edge)
 		w := waker{
-			softwares:     listers.NewSoftwareLister(indexer(t, byName, byLabel, foreign, homeless, elsewhere)),
-			provisionings: listers.NewProvisioningLister(indexer(t, edge)),
+			clusters:      provisioning.NewClusters(provisionings, softwares),
+			softwares:     listers.NewSoftwareLister(softwares),
+			provisionings: listers.NewProvisioningLister(provisionings),
 			enqueue:       func(k types.NamespacedName) { got = append(got, k.String()) },
 		}
 		test.change(w, w.softwareEvents(func(any) {}))
