@@ -22,7 +22,8 @@ func newHistory(s *session) *cobra.Command {
 For a run that failed, REASON, HOST and MESSAGE are the cause that the controller has
 found; -o json and -o yaml have the whole message. The controller deletes old runs, so
 the list has only the newest ones. The setting run-history of ConfigMap config-bpa in
-namespace bpa-system is the number of runs that it keeps.`,
+namespace bpa-system is the number of runs that it keeps, and run-history-age the time
+after which it deletes all but the newest two.`,
 		Example: "  kubectl bpa history edge-1\n  kubectl bpa history edge-1 -n site-a -o yaml",
 		Args:    oneName(true),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -37,6 +37,9 @@ type Settings struct {
 	MaxAttempts int32
 	// RunHistory is the number of finished runs that are kept for each Provisioning, at least 1.
 	RunHistory int
+	// RunHistoryAge is the time after which a finished run is deleted, if it is not one of the newest two of its
+	// Provisioning; 0: no limit.
+	RunHistoryAge time.Duration
 	// MaxRuns is the maximum number of runs at a time on the whole site; 0: no limit.
 	MaxRuns int
 	// MaxBackups is the maximum number of runs of Backups at a time on the whole site, at least 1. They
@@ -49,7 +52,7 @@ type Settings struct {
 
 // Default returns the settings for missing keys.
 func Default() Settings {
-	return Settings{MaxAttempts: 5, RunHistory: 5, MaxRuns: 4, MaxBackups: 4, HealthInterval: 15 * time.Second}
+	return Settings{MaxAttempts: 5, RunHistory: 5, RunHistoryAge: 72 * time.Hour, MaxRuns: 4, MaxBackups: 4, HealthInterval: 15 * time.Second}
 }
 
 // shortestInterval is the shortest health-interval. A kubelet renews its lease every 10 s, so more looks
@@ -71,6 +74,7 @@ const (
 	aBool  = `"true" or "false"`
 	aCount = "a whole number of at least 1"
 	aLimit = "a whole number; 0 means no limit"
+	anAge  = `a time, such as "72h"; "0" means no limit`
 	aPause = `a time of at least 5s, such as "15s" or "2m"; "0" means that nothing looks at the clusters`
 )
 
@@ -105,6 +109,11 @@ var known = map[string]setting{
 		n, err := strconv.ParseInt(v, 10, 32)
 		s.RunHistory = int(n)
 		return err == nil && n >= 1
+	}},
+	"run-history-age": {anAge, "72h", func(s *Settings, v string) bool {
+		d, err := time.ParseDuration(v)
+		s.RunHistoryAge = d
+		return err == nil && d >= 0
 	}},
 	"max-runs": {aLimit, "4", func(s *Settings, v string) bool {
 		n, err := strconv.ParseInt(v, 10, 32)

@@ -32,14 +32,14 @@ func TestParse(t *testing.T) {
 		"the Internet": {map[string]string{"depot-url": "internet"}, Default()},
 		"an example":   {map[string]string{"_example": "depot-uri: x", "depot-url": "internet"}, Default()},
 		"all": {
-			map[string]string{"depot-url": "https://10.60.0.1:5443/", "depot-image-url": "http://10.60.0.1:5000", "depot-connected": "true", "max-attempts": "2", "run-history": "9", "max-runs": "0", "max-backups": "9", "health-interval": "2m"},
+			map[string]string{"depot-url": "https://10.60.0.1:5443/", "depot-image-url": "http://10.60.0.1:5000", "depot-connected": "true", "max-attempts": "2", "run-history": "9", "run-history-age": "0", "max-runs": "0", "max-backups": "9", "health-interval": "2m"},
 			Settings{Depot: Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000", Connected: true}, MaxAttempts: 2, RunHistory: 9, MaxBackups: 9, HealthInterval: 2 * time.Minute},
 		},
 		"plain HTTP that is accepted": {
 			map[string]string{"depot-url": "http://10.60.0.1:5000", "depot-insecure": "true"},
-			Settings{Depot: Depot{URL: "http://10.60.0.1:5000", Insecure: true}, MaxAttempts: 5, RunHistory: 5, MaxRuns: 4, MaxBackups: 4, HealthInterval: 15 * time.Second},
+			Settings{Depot: Depot{URL: "http://10.60.0.1:5000", Insecure: true}, MaxAttempts: 5, RunHistory: 5, RunHistoryAge: 72 * time.Hour, MaxRuns: 4, MaxBackups: 4, HealthInterval: 15 * time.Second},
 		},
-		"no health": {map[string]string{"depot-url": "internet", "health-interval": "0"}, Settings{MaxAttempts: 5, RunHistory: 5, MaxRuns: 4, MaxBackups: 4}},
+		"no health": {map[string]string{"depot-url": "internet", "health-interval": "0"}, Settings{MaxAttempts: 5, RunHistory: 5, RunHistoryAge: 72 * time.Hour, MaxRuns: 4, MaxBackups: 4}},
 	} {
 		got, err := Parse(configMap(test.data))
 		if err != nil {

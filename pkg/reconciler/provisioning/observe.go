@@ -40,7 +40,7 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		InstalledDigest: p.Status.InstalledDigest,
 		PassedOver:      p.Status.PassedOver,
 		Replace:         p.Spec.ReplacePolicy,
-		Limits:          plan.Limits{Attempts: settings.MaxAttempts, History: settings.RunHistory, Runs: settings.MaxRuns, Drain: p.Spec.Timeouts.DrainTimeout(), UpgradeDrain: p.Spec.DrainTimeout()},
+		Limits:          plan.Limits{Attempts: settings.MaxAttempts, History: settings.RunHistory, HistoryAge: settings.RunHistoryAge, Runs: settings.MaxRuns, Drain: p.Spec.Timeouts.DrainTimeout(), UpgradeDrain: p.Spec.DrainTimeout()},
 		Upgrade:         p.Spec.Upgrade,
 		Unapplied:       plan.Unapplied(p),
 		Unconfirmed:     plan.UnconfirmedIn(&p.Status),

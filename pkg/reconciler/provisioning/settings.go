@@ -35,7 +35,7 @@ type Settings struct {
 // apply, no run starts, and no old run is deleted.
 func unread() Settings {
 	s := Settings{Settings: settings.Default(), Invalid: "the site's settings have not been read yet"}
-	s.RunHistory = math.MaxInt
+	s.keepRuns()
 	return s
 }
 
@@ -43,11 +43,15 @@ func unread() Settings {
 func (s Settings) next(cm *corev1.ConfigMap) Settings {
 	parsed, err := settings.Parse(cm)
 	if err != nil {
-		s.Invalid, s.RunHistory = err.Error(), math.MaxInt
+		s.Invalid = err.Error()
+		s.keepRuns()
 		return s
 	}
 	return Settings{Settings: parsed}
 }
+
+// keepRuns lets no run be deleted.
+func (s *Settings) keepRuns() { s.RunHistory, s.RunHistoryAge = math.MaxInt, 0 }
 
 // WatchSettings watches the ConfigMap with the site's settings and calls changed when they change.
 // It returns a function that returns the current settings. If there is no ConfigMap, they are invalid.

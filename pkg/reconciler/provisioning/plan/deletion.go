@@ -131,7 +131,7 @@ func resetOrRelease(s Seen, now time.Time) Step {
 			return Step{Do: Stay, Reason: ReasonDeleting, After: at.Sub(now), Message: text}
 		}
 	}
-	if old := surplus(s); len(old) > 0 {
+	if old := surplus(s, now); len(old) > 0 {
 		return Step{Do: Prune, Runs: old, Reason: ReasonDeleting, After: recheck, Message: "deleting old runs: " + strings.Join(old, ", ")}
 	}
 	switch {

@@ -3,7 +3,6 @@ package plan
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -170,32 +169,6 @@ func TestKnownDefectL15(t *testing.T) {
 	w.tell(t, "retry now")
 	if w.last.Do != StartRun || w.last.Attempt != 1 {
 		t.Errorf("the workaround starts no run: %s", w.describe())
-	}
-}
-
-// TestKnownDefectL18: a month after the last change, at most two runs of each operation are left.
-func TestKnownDefectL18(t *testing.T) {
-	w := installedScene(t, "history 5")
-	for n := range 6 {
-		w.tell(t, fmt.Sprintf("plugins multus:%d", n))
-		w.finish(t)
-	}
-	kept := map[string]int{}
-	knowndefect.Expect(t, "L18", func(should testing.TB) {
-		w.tell(t, "wait 720h", "advance")
-		for _, r := range w.seen.Runs {
-			kept[r.Operation]++
-		}
-		for operation, n := range kept {
-			if n > 2 {
-				should.Errorf("%d runs to %s are left, the newest a month old", n, operation)
-			}
-		}
-	})
-	w.seen.Limits.History = 2 // run-history in ConfigMap config-bpa
-	w.describe()
-	if w.advance(t); len(w.seen.Runs) > 2 {
-		t.Errorf("the workaround leaves %d runs", len(w.seen.Runs))
 	}
 }
 

@@ -169,7 +169,7 @@ func installed(s Seen, now time.Time) (Step, bool) {
 	if newest := s.Newest(); newest != nil && newest.State == Failed && !s.settled() {
 		return Step{}, false // its plugins have failed
 	}
-	if old := surplus(s); len(old) > 0 {
+	if old := surplus(s, now); len(old) > 0 {
 		return Step{Do: Prune, Runs: old, Reason: ReasonInstalled}, true
 	}
 	if _, changes := s.nextChange(); changes || s.RestoreAsked() != "" || len(s.refused(false)) > 0 || s.upgradeWaiting() != "" || s.PluginChange() != "" {
@@ -244,7 +244,7 @@ func failed(s Seen, now time.Time) (Step, bool) {
 	}
 	cause := Classify(*newest)
 	at, again := retryAt(s, *newest, cause)
-	if old := surplus(s); len(old) > 0 {
+	if old := surplus(s, now); len(old) > 0 {
 		return Step{Do: Prune, Runs: old, Reason: string(cause.Reason)}, true
 	}
 	if again && !at.After(now) || !again && s.repairsOther(*newest) {
@@ -361,14 +361,19 @@ func withoutAcceleration(r contract.Request) string {
 	return ", without acceleration, because run " + r.Unaccelerated + " failed with it"
 }
 
-// surplus returns the finished runs beyond the history limit. It never returns the newest run,
-// because later reconciles read the state from it. The runs for Softwares have a history of their own.
-func surplus(s Seen) []string {
+// alwaysKept is the number of the newest runs that are kept however old they are.
+const alwaysKept = 2
+
+// surplus returns the finished runs beyond the history limit, and those that ended too long ago. It never returns the
+// newest run, because later reconciles read the state from it. The runs for Softwares have a history of their own.
+func surplus(s Seen, now time.Time) []string {
 	var old []string
 	keep := max(s.Limits.History, 1)
 	for _, runs := range [][]Run{s.Runs, s.Software.Runs} {
 		for i, r := range runs {
-			if len(runs)-i > keep && r.State != Active {
+			newer := len(runs) - i - 1
+			aged := newer >= alwaysKept && s.Limits.HistoryAge > 0 && now.Sub(r.Completed) > s.Limits.HistoryAge
+			if r.State != Active && (newer >= keep || aged) {
 				old = append(old, r.Name)
 			}
 		}

@@ -191,7 +191,9 @@ type Kubeconfig struct {
 type Limits struct {
 	Attempts int32 // maximum number of attempts for one requested state
 	History  int   // finished runs to keep
-	Runs     int   // maximum number of runs at a time on the whole site; 0: no limit
+	// HistoryAge is the time after which a finished run is deleted, if it is not one of the newest two; 0: no limit.
+	HistoryAge time.Duration
+	Runs       int // maximum number of runs at a time on the whole site; 0: no limit
 	// Drain is the time in which the pods of a node must have left it before it is removed, and
 	// UpgradeDrain that before it is upgraded.
 	Drain, UpgradeDrain time.Duration
