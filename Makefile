@@ -83,7 +83,7 @@ plugin: ## Build the kubectl plugin (kubectl bpa)
 
 # stories-TARGET are the Test functions of test/e2e that TARGET runs: each function is in exactly one of these
 # lines, which a test in test/architecture checks. make test runs those of e2e.
-stories-e2e           := TestInstall TestFailures TestDeleteInTheMiddle TestStandIn
+stories-e2e           := TestInstall TestFailures TestDeleteInTheMiddle TestStandIn TestSeason
 stories-e2e-life      := TestChange
 stories-e2e-hosts     := TestStandby TestDeadHost TestKilled
 stories-e2e-upgrade   := TestUpgradeCluster
@@ -99,8 +99,9 @@ stories-test-year     := TestYear
 left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-same integration-long test-ansible test-year
 
 empty :=
-# stories runs the stories of the target on real clusters, with a time limit ($(1)).
-stories = go test ./test/e2e -tags e2e -run '^($(subst $(empty) ,|,$(stories-$@)))$$' -count=1 -v -timeout $(1)
+# stories runs the stories of the target on real clusters, with a time limit ($(1)). Two at a time use two cores best:
+# a story waits half of its time.
+stories = go test ./test/e2e -tags e2e -parallel 2 -run '^($(subst $(empty) ,|,$(stories-$@)))$$' -count=1 -v -timeout $(1)
 # long runs and records a target that make test leaves out.
 long = @[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray && make up, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }; hack/tested.sh $@ $(stories)
 
@@ -145,7 +146,7 @@ integration-long: tools ## Test that one host that fails to receive its image co
 survival: build ## Kill, "reboot" and take down a second bootstrap machine in a sandbox
 	bootstrap/e2e/run
 
-e2e: up plugin ansible-core ## Test an installation with plugins and its reset, each failure that it can meet, a deletion in the middle, the stand-in
+e2e: up plugin ansible-core ## Test an installation with plugins and its reset, each failure that it can meet, a deletion in the middle, the stand-in, eight steps of a year
 	go test ./pkg/tasks/software ./pkg/tasks/playbook/acceleration -tags integration -run "Real|ModuleActions|Plugins" -count=1 -timeout 20m
 	go test ./pkg/tasks/kubespray -tags integration -run RealPrefetch -count=1 -timeout 5m
 	go test ./pkg/tasks/seedregistry ./pkg/tasks/backup ./pkg/tasks/playbook/acceleration -tags e2e -count=1 -v -timeout 20m

@@ -38,24 +38,53 @@ func TestYear(t *testing.T) {
 	if n := number(t, "BPA_YEAR_STEPS"); n > 0 {
 		steps = year.Deal(seed, start, n)
 	}
+	if vars := site.Vars(t); !strings.Contains(string(vars["kubelet_binary_checksum"]), artifacts.PatchedKubernetes) {
+		t.Fatalf("the depot has no Kubernetes %s: run lab artifacts --kubernetes %[1]s", artifacts.PatchedKubernetes)
+	}
 	from := number(t, "BPA_YEAR_FROM")
 	resume := from > 0
 	from = max(from, 1)
 	t.Logf("seed %s, %d steps from %d", year.FormatSeed(seed), len(steps), from)
-	y := newYear(t, fmt.Sprintf("e2e-year-%d", seed), resume) // so that two seeds can be played beside each other
+	y := newYear(t, fmt.Sprintf("e2e-year-%d", seed), year.Hosts, resume) // so that two seeds can be played beside each other
 	if y.world = start; from > 1 {
 		y.world = steps[from-2].After
 	}
 	y.begin(resume)
-	for _, step := range steps[from-1:] {
+	again := fmt.Sprintf("play the seed again: make test-year SEED=%s STEPS=%s\ngo on with this cluster, if it was kept: the same with FROM=", year.FormatSeed(seed), os.Getenv("BPA_YEAR_STEPS"))
+	y.steps(steps[from-1:], func(step year.Step) string { return again + strconv.Itoa(step.Number) })
+}
+
+// season is the seed of TestSeason.
+const season = 218909
+
+// TestSeason is a short year that each make test plays: a machine is exchanged, a worker comes in two edits, another
+// one leaves in a run that is cancelled and tried again, the kubeconfig is rotated, a node set grows while the pod of
+// its playbook is killed, packages drain nodes while controllers are killed, and a backup and a plugin follow.
+func TestSeason(t *testing.T) {
+	t.Parallel()
+	y := newYear(t, "e2e-season", seasonHosts, false)
+	y.world = year.New(year.Newest)
+	y.begin(false)
+	y.steps(year.Quick(season, seasonSteps), func(year.Step) string { return "" })
+}
+
+const (
+	seasonSteps = 8
+	seasonHosts = 5
+)
+
+// steps plays the steps and ends the year. again says how a step that has failed can be played again.
+func (y *yearStory) steps(steps []year.Step, again func(year.Step) string) {
+	t := y.t
+	t.Helper()
+	for _, step := range steps {
 		passed := t.Run(strings.ReplaceAll(step.String(), "/", "|"), func(t *testing.T) {
 			y.as(t)
 			y.step(step)
 		})
 		y.as(t)
 		if !passed {
-			t.Fatalf("%s failed; the world was: %s\nwanted: %s\nplay the seed again: make test-year SEED=%s STEPS=%s\ngo on with this cluster, if it was kept: the same with FROM=%d",
-				step, y.world, step.After, year.FormatSeed(seed), os.Getenv("BPA_YEAR_STEPS"), step.Number)
+			t.Fatalf("%s failed; the world was: %s\nwanted: %s\n%s", step, y.world, step.After, again(step))
 		}
 		y.world = step.After
 	}
@@ -84,6 +113,7 @@ type yearStory struct {
 	revoked []string       // kubeconfigs that the cluster must refuse
 	most    map[string]int // number of objects of each kind that the namespace may have
 	other   *v1alpha1.Provisioning
+	want    int    // number of machines that the site has, after each step
 	hosts   int    // number of the last machine that was added
 	backup  string // name of the last Backup
 }
@@ -93,11 +123,8 @@ const (
 	otherCluster = "edge-61"
 )
 
-func newYear(t *testing.T, namespace string, resume bool) *yearStory {
+func newYear(t *testing.T, namespace string, hosts int, resume bool) *yearStory {
 	t.Helper()
-	if vars := site.Vars(t); !strings.Contains(string(vars["kubelet_binary_checksum"]), artifacts.PatchedKubernetes) {
-		t.Fatalf("the depot has no Kubernetes %s: run lab artifacts --kubernetes %[1]s", artifacts.PatchedKubernetes)
-	}
 	depot := newUploads(t, namespace)
 	depot.putTool("1")
 	depot.putDriver(yearCluster, "1")
@@ -105,10 +132,10 @@ func newYear(t *testing.T, namespace string, resume bool) *yearStory {
 	if resume {
 		s = site.Resume(t, namespace)
 	} else {
-		s = site.New(t, namespace, year.Hosts, 0, "--reboots")
+		s = site.New(t, namespace, hosts, 0, "--reboots")
 	}
 	s.Keep = os.Getenv("BPA_YEAR_KEEP") != ""
-	return &yearStory{softwareStory: &softwareStory{life: life{t: t, s: s, limit: yearLimit}, depot: depot, name: "workers"}, hosts: len(s.Hosts())}
+	return &yearStory{softwareStory: &softwareStory{life: life{t: t, s: s, limit: yearLimit}, depot: depot, name: "workers"}, want: hosts, hosts: len(s.Hosts())}
 }
 
 // as makes t the test that fails.

@@ -161,7 +161,7 @@ func (y *yearStory) check(step year.Step, before map[string]string) {
 		}
 	}
 	y.checkOther()
-	if len(y.s.Hosts()) < year.Hosts { // in the place of a lost one
+	if len(y.s.Hosts()) < y.want { // in the place of a lost one
 		y.addMachine()
 	}
 }

@@ -105,6 +105,21 @@ func All(seed uint64, from World, without ...string) []Step {
 	return d.steps
 }
 
+// quick are operations that take a minute or two, from the newest Kubernetes on.
+var quick = []string{
+	AddWorker, RemoveWorker, ReorderWorkers, GrowPool, ShrinkPool, AddStandby, RemoveStandby, AddPlugin, RemovePlugin, AddDrained, AddRebooted, RemovePackages,
+	NarrowVariable, Rotate, LoseKubeconfig, BackUp, LoseWorker, Exchange, Silence, AddOther, RemoveOther,
+}
+
+// Quick is like Deal, from New(Newest), with quick operations only.
+func Quick(seed uint64, steps int) []Step {
+	d := newDealer(seed, New(Newest), quick)
+	for len(d.steps) < steps {
+		d.next()
+	}
+	return d.steps
+}
+
 // dealer deals steps.
 type dealer struct {
 	random *rand.Rand

@@ -61,3 +61,22 @@ func TestNamesAreUnique(t *testing.T) {
 		t.Errorf("names %v", names)
 	}
 }
+
+// TestSeason: the steps of TestSeason in test/e2e need at most five machines, and touch nothing that the stories beside
+// it need.
+func TestSeason(t *testing.T) {
+	steps := Quick(218909, 8)
+	for _, s := range steps {
+		if s.After.Machines() > 4 || s.Meanwhile == KillDepot || s.Meanwhile == ApplyConfig {
+			t.Errorf("%s: %s", s, s.After)
+		}
+	}
+	var got []string
+	for _, s := range steps {
+		got = append(got, s.Operation)
+	}
+	want := []string{Exchange, AddWorker, RemoveWorker, Rotate, GrowPool, AddDrained, BackUp, AddPlugin}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+}
