@@ -29,7 +29,7 @@ func writeKubeconfig(dir, user, server string) error {
 	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, text) {
 		return nil // keep the modification time: a new one would restart components
 	}
-	return os.WriteFile(path, text, 0o600)
+	return writeFile(path, text, 0o600)
 }
 
 // kubeconfig returns the content of the file. It embeds the keys and certificates, so that the file

@@ -112,7 +112,7 @@ func accountKeys(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "sa.pub"), encode("PUBLIC KEY", public), 0o644); err != nil {
+	if err := writeFile(filepath.Join(dir, "sa.pub"), encode("PUBLIC KEY", public), 0o644); err != nil {
 		return err
 	}
 	return storeKey(private, key)
