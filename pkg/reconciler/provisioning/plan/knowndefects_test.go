@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -35,57 +33,6 @@ func installedScene(t *testing.T, before ...string) *scene {
 		t.Fatalf("the cluster is not installed: %s", w.describe())
 	}
 	return w
-}
-
-// TestKnownDefectL8: a lost record of a cluster that became smaller, and whose plugins or version changed
-// after that, is rebuilt.
-func TestKnownDefectL8(t *testing.T) {
-	for name, change := range map[string]string{"a run for plugins": "plugins multus", "an upgrade": "edit version 1.35.4"} {
-		t.Run(name, func(t *testing.T) {
-			w := installedScene(t, "version 1.34.3", "set w 2 0")
-			w.tell(t, "edit set w 1 0", "done")
-			w.finish(t)
-			w.tell(t, change)
-			w.finish(t)
-			want := names(w.seen.Memory.Nodes)
-			if len(want) != 3 {
-				t.Fatalf("the cluster has the nodes %v", want)
-			}
-			knowndefect.Expect(t, "L8", func(should testing.TB) {
-				w.tell(t, "record lost")
-				if w.seen.Memory == nil {
-					should.Fatalf("the record of %v is not rebuilt", want)
-				}
-				if diff := cmp.Diff(want, names(w.seen.Memory.Nodes)); diff != "" {
-					should.Errorf("the rebuilt record (-want +got):\n%s", diff)
-				}
-			})
-			w.seen.Memory, w.seen.Rebuilt = recordFrom(t, w.seen.Started), false
-			w.describe()
-			w.finish(t)
-			if diff := cmp.Diff(want, names(w.seen.Memory.Nodes)); diff != "" || !w.p.Status.IsReady() || w.seen.Memory.EtcdNext != 2 {
-				t.Errorf("the workaround: Ready %t, nodes (-want +got):\n%s", w.p.Status.IsReady(), diff)
-			}
-		})
-	}
-}
-
-// recordFrom makes the record from the request of the last run, as the page does with jq.
-func recordFrom(t *testing.T, last contract.Request) *contract.Installed {
-	t.Helper()
-	text, err1 := json.Marshal(last)
-	var request map[string]any
-	err2 := json.Unmarshal(text, &request)
-	record := map[string]any{"request": request, "nodes": request["members"], "etcdNext": request["etcdNext"], "patched": request["patched"]}
-	for _, field := range []string{"members", "operation", "upgrade", "remove"} {
-		delete(request, field)
-	}
-	text, err3 := json.Marshal(record)
-	var installed contract.Installed
-	if err := errors.Join(err1, err2, err3, json.Unmarshal(text, &installed)); err != nil {
-		t.Fatal(err)
-	}
-	return &installed
 }
 
 // names returns the names of nodes, sorted.

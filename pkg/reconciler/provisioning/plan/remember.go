@@ -31,6 +31,8 @@ func (s *Seen) Remember(held []contract.Node) {
 		if nodes = s.before(*newest, nodes, held); !describes(s.Started, nodes) {
 			return
 		}
+	case len(s.Started.Members) > 0 && !contract.OperationOf(s.Started.Operation).Has(contract.TaskSelectHosts):
+		nodes = s.Started.Members // the list of select-hosts is that of an earlier run, and may have nodes that were removed since
 	case len(nodes) == 0:
 		nodes = slices.DeleteFunc(slices.Clone(held), func(n contract.Node) bool { return n.Standby })
 	}
@@ -41,7 +43,7 @@ func (s *Seen) Remember(held []contract.Node) {
 		}
 	}
 	if removed := s.Started.Remove; removed != nil && !failed {
-		nodes = slices.DeleteFunc(nodes, func(n contract.Node) bool { return slices.Contains(removed.Nodes, n.Name) })
+		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return slices.Contains(removed.Nodes, n.Name) })
 	}
 	request := s.Started
 	if request.Provisioning == "" {

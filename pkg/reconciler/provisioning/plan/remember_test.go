@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -71,5 +72,34 @@ func TestRebuiltRecordOfAHalfPatchedNode(t *testing.T) {
 		if diff := cmp.Diff(want, record[1].Target); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", state, diff)
 		}
+	}
+}
+
+// TestLostRecordOfASmallerCluster: a lost record of a cluster that became smaller, and whose plugins or version changed
+// after that, is rebuilt (L8).
+func TestLostRecordOfASmallerCluster(t *testing.T) {
+	for name, change := range map[string]string{"a run for plugins": "plugins multus", "an upgrade": "edit version 1.35.4"} {
+		t.Run(name, func(t *testing.T) {
+			w := installedScene(t, "version 1.34.3", "set w 2 0")
+			w.tell(t, "edit set w 1 0", "done")
+			w.finish(t)
+			w.tell(t, change)
+			w.finish(t)
+			want := *w.seen.Memory
+			if len(want.Nodes) != 3 {
+				t.Fatalf("the cluster has the nodes %v", names(want.Nodes))
+			}
+			w.tell(t, "record lost")
+			if w.seen.Memory == nil {
+				t.Fatalf("the record of %v is not rebuilt", names(want.Nodes))
+			}
+			same := cmpopts.IgnoreFields(contract.Node{}, "Version", "Settings") // the rebuilt one has them for each node, also if they are those of the request
+			if diff := cmp.Diff(want.Nodes, w.seen.Memory.Nodes, same); diff != "" || w.seen.Memory.EtcdNext != want.EtcdNext {
+				t.Errorf("next member of etcd %d, want %d; nodes of the rebuilt record (-want +got):\n%s", w.seen.Memory.EtcdNext, want.EtcdNext, diff)
+			}
+			if w.advance(t); w.last.Do == StartRun || !w.p.Status.IsReady() {
+				t.Errorf("Ready %t, with the rebuilt record: %s", w.p.Status.IsReady(), w.describe())
+			}
+		})
 	}
 }
