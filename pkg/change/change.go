@@ -26,6 +26,8 @@ type State struct {
 	// hosts have a problem. Both only affect which nodes leave a set.
 	Domains map[string]string
 	Trouble []string
+	// Released has the number of standby hosts, by set, that the last run has claimed and that are not claimed any more.
+	Released map[string]int
 	// MACs has the present MAC addresses of the nodes' hosts, by the names of the nodes. Those in
 	// Installed are older: network cards may have been exchanged.
 	MACs map[string][]string
@@ -179,7 +181,7 @@ type difference struct {
 	// surplus nodes by the name of the set.
 	remove     []contract.Node
 	removeSets map[string]int
-	standby    bool // a set requests more standby hosts than at the last run
+	standby    bool // a set requests more standby hosts than the last run was to claim and are not released
 }
 
 func (s State) compare() difference {
@@ -284,12 +286,14 @@ func (s State) active(set string) (n int) {
 	return n
 }
 
+// standby returns how many standby hosts of a set the last run was to claim, without those that were released since. It
+// may have found fewer.
 func (s State) standby(set string) int {
 	i := slices.IndexFunc(s.Installed.Request.Sets, func(was contract.Set) bool { return was.Name == set })
 	if i < 0 {
 		return 0
 	}
-	return s.Installed.Request.Sets[i].Standby
+	return max(s.Installed.Request.Sets[i].Standby-s.Released[set], 0)
 }
 
 func controlPlane(roles []string) bool { return slices.Contains(roles, contract.RoleControlPlane) }

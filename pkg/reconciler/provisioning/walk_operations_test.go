@@ -136,27 +136,12 @@ func (w *simSite) react() bool {
 		w.annotate(contract.AnnotationRetry, "retry-")
 	case failed == string(contract.ReasonCancelled), lost != nil && lost.Reason == "KubeconfigLost":
 		w.annotate(contract.AnnotationRetry, "retry-")
-	case w.standbyForgotten():
-		w.annotate(contract.AnnotationRetry, "retry-")
 	case w.softwareCancelled():
 		w.annotate(contract.AnnotationSoftware, "again-")
 	default:
 		return false
 	}
 	return true
-}
-
-// standbyForgotten reports whether a standby is missing that was taken out of the spec before (L23 of the known
-// defects). Only an edit that adds a standby has this effect, so nobody may ask for it before the next time that all is
-// well.
-func (w *simSite) standbyForgotten() bool {
-	claimed := 0
-	for _, h := range simList[*metal3.BareMetalHost](w.server, kindHost) {
-		if ref := h.Spec.ConsumerRef; ref != nil && ref.Name == name && h.Labels[contract.LabelStandby] == "true" {
-			claimed++
-		}
-	}
-	return w.standbyAdded && claimed < w.world.Standby
 }
 
 // switchOff switches off the machines in quarantine that work. It reports whether there were any.
@@ -185,7 +170,7 @@ func (w *simSite) softwareCancelled() bool {
 
 // play lets users do what the step says, and something else happen meanwhile.
 func (w *simSite) play(step year.Step) {
-	w.operation, w.standbyAdded = step.Operation, w.standbyAdded || step.Operation == year.AddStandby
+	w.operation = step.Operation
 	switch step.Operation {
 	case year.LoseWorker, year.LosePlane:
 		w.lose(step.Argument, w.random.IntN(3))

@@ -161,6 +161,6 @@ func (w *simSite) step(step year.Step, next string) error {
 	if diff := cmp.Diff(before, w.ofOther()); diff != "" && !touchesOther(step.Operation) {
 		return fmt.Errorf("objects of the other Provisioning have changed (-before +after):\n%s", diff)
 	}
-	w.client.left, w.depotFails, w.drainFails, w.standbyAdded = 0, 0, 0, false
+	w.client.left, w.depotFails, w.drainFails = 0, 0, 0
 	return nil
 }

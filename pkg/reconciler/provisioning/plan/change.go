@@ -35,7 +35,7 @@ func (s Seen) state(replaced []string) change.State {
 func (s Seen) withoutRestore(replaced []string) change.State {
 	state := change.State{
 		Wanted: s.Request, Unfinished: s.unfinished(), Lost: map[string]bool{}, Domains: map[string]string{}, MACs: map[string][]string{},
-		DrainSeconds: seconds(s.Limits.Drain), RemoveFirst: s.RemoveFirst,
+		DrainSeconds: seconds(s.Limits.Drain), RemoveFirst: s.RemoveFirst, Released: s.releasedStandbys(),
 	}
 	state.Wanted.AddPlugins(s.plugins())
 	if s.Memory != nil {

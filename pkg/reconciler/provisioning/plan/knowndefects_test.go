@@ -220,18 +220,3 @@ func TestKnownDefectL19(t *testing.T) {
 		t.Errorf("after the release of the host (-want +got):\n%s", diff)
 	}
 }
-
-// TestKnownDefectL23: a standby is taken out of the spec and requested again, and no run was between the two edits.
-func TestKnownDefectL23(t *testing.T) {
-	w := installedScene(t, "nodes master-1", "set workers 2 1")
-	w.tell(t, "edit set workers 2 0", "advance", "edit set workers 2 1")
-	knowndefect.Expect(t, "L23", func(should testing.TB) {
-		if w.last.Do != StartRun {
-			should.Errorf("no run claims the standby: %s", w.describe())
-		}
-	})
-	w.tell(t, "retry now")
-	if w.last.Do != StartRun || w.last.Operation != contract.OperationAddNodes {
-		t.Errorf("the workaround starts no run: %s", w.describe())
-	}
-}
