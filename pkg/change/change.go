@@ -16,6 +16,9 @@ type State struct {
 	// cluster: a run that was to add them failed, or another host has replaced the host and it is
 	// back. No node of them has the name of a node in Installed.
 	Unfinished []contract.Node
+	// NotReset are such nodes that a run has removed, and whose hosts did not answer. No other run removes them before a
+	// user requests it.
+	NotReset []contract.Node
 	// Lost has the names of the nodes in Installed whose hosts are lost. The value is true if the
 	// node may be replaced by another host now.
 	Lost map[string]bool
@@ -253,6 +256,16 @@ func (s State) moved(slot contract.Slot, n contract.Node) bool {
 	}
 	was := s.installedSlot(n)
 	return was.MAC != "" && was.MAC != slot.MAC
+}
+
+// unreset returns the hosts that contain a part of the cluster, and from which it is to be removed. No node is installed
+// on them before.
+func (s State) unreset() (hosts []string) {
+	left := slices.DeleteFunc(s.compare().remove, s.installed)
+	for _, n := range slices.Concat(left, s.NotReset) {
+		hosts = append(hosts, n.Host)
+	}
+	return hosts
 }
 
 // requested reports whether the spec requests the installed node, or its set.

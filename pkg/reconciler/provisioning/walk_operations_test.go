@@ -354,17 +354,6 @@ func edits(operation string) bool {
 		year.DrainingVariable, year.UpgradePatch, year.PatchSystems}, operation)
 }
 
-// someSilent reports whether a machine of the site is silent. An addition can choose that of a node that has left and was
-// not reset, and then needs a user.
-func (w *simSite) someSilent() bool {
-	for _, m := range w.machines {
-		if m.silent {
-			return true
-		}
-	}
-	return false
-}
-
 // backUp makes a Backup, as the controller of the Backups and its task do.
 func (w *simSite) backUp() {
 	if w.recipient == "" {

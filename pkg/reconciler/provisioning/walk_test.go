@@ -139,7 +139,7 @@ func (w *simSite) step(step year.Step, next string) error {
 	w.laggard = append(slices.Clone(cachedKinds), "", "", "")[w.random.IntN(len(cachedKinds)+3)]
 	w.play(step)
 	w.meanwhile(step.Meanwhile)
-	if edits(step.Operation) && edits(next) && !w.someSilent() && w.percent(25) {
+	if edits(step.Operation) && edits(next) && w.percent(25) {
 		w.rounds(30)
 		return w.wrong
 	}
