@@ -198,25 +198,3 @@ func TestKnownDefectL18(t *testing.T) {
 		t.Errorf("the workaround leaves %d runs", len(w.seen.Runs))
 	}
 }
-
-// TestKnownDefectL19: a cluster that is Ready lists its own nodes.
-func TestKnownDefectL19(t *testing.T) {
-	w := installedScene(t, "nodes master-1 worker-1 worker-2")
-	w.tell(t, "edit nodes master-1 worker-1", "done")
-	listed := func() (all []string) {
-		for _, n := range w.p.Status.Nodes {
-			all = append(all, n.Name)
-		}
-		return all
-	}
-	want := []string{"master-1", "worker-1"}
-	knowndefect.Expect(t, "L19", func(should testing.TB) {
-		if diff := cmp.Diff(want, listed()); w.p.Status.IsReady() && diff != "" {
-			should.Errorf("the cluster is Ready with the nodes (-want +got):\n%s", diff)
-		}
-	})
-	w.advance(t) // the controller releases the host
-	if diff := cmp.Diff(want, listed()); diff != "" {
-		t.Errorf("after the release of the host (-want +got):\n%s", diff)
-	}
-}
