@@ -162,6 +162,7 @@ func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisionin
 	if err != nil || cm == nil {
 		return err
 	}
+	seen.StartedRetry = cm.Data[resources.KeyRetry]
 	if err := r.readJSON(p, cm.Name, contract.KeyRequest, &seen.Started); err != nil || seen.Unedited() {
 		return err
 	}

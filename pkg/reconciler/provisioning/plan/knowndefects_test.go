@@ -110,26 +110,6 @@ func (w *scene) finish(t *testing.T) {
 	t.Fatalf("the cluster never becomes the requested one: %s", w.describe())
 }
 
-// TestKnownDefectL12: an annotation that a run has processed requests no other run because the runs are
-// deleted.
-func TestKnownDefectL12(t *testing.T) {
-	lose := func(w *scene) {
-		w.tell(t, "forgotten", "policy-replace Never", "wait 720h", "host host-2 gone")
-	}
-	w := installedScene(t, "retry old")
-	knowndefect.Expect(t, "L12", func(should testing.TB) {
-		lose(w)
-		if w.last.Do != Stay {
-			should.Errorf("the policy is Never, and an annotation that is a month old replaces a lost host: %s", describeStep(w.last))
-		}
-	})
-	w = installedScene(t, "retry old")
-	w.tell(t, "retry")
-	if lose(w); w.last.Do != Stay {
-		t.Errorf("the workaround does not keep the lost host from being replaced: %s", w.describe())
-	}
-}
-
 // TestKnownDefectL13: a run for Softwares does not hold up what is urgent, and the status does not say that
 // nothing continues.
 func TestKnownDefectL13(t *testing.T) {
