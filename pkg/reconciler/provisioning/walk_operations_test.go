@@ -118,9 +118,8 @@ func (w *simSite) pauseWork(paused bool) {
 	})
 }
 
-// react does what a user does about a cluster that waits for one: a run that was cancelled is tried again, and so is
-// a kubeconfig that was lost (L14 of the known defects). A machine in quarantine that still works, and whose node
-// cannot be drained, is switched off.
+// react does what a user does about a cluster that waits for one: a run that was cancelled is tried again. A machine in
+// quarantine that still works, and whose node cannot be drained, is switched off.
 func (w *simSite) react() bool {
 	p := w.provisioning(name)
 	if p == nil {
@@ -130,11 +129,10 @@ func (w *simSite) react() bool {
 	if p.Status.Failure != nil {
 		failed = p.Status.Failure.Reason
 	}
-	lost := p.Status.GetCondition(v1alpha1.ConditionKubeconfigReady)
 	switch {
 	case failed == string(contract.ReasonResetIncomplete) && w.switchOff():
 		w.annotate(contract.AnnotationRetry, "retry-")
-	case failed == string(contract.ReasonCancelled), lost != nil && lost.Reason == "KubeconfigLost":
+	case failed == string(contract.ReasonCancelled):
 		w.annotate(contract.AnnotationRetry, "retry-")
 	case w.softwareCancelled():
 		w.annotate(contract.AnnotationSoftware, "again-")

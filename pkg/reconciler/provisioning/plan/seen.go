@@ -138,8 +138,8 @@ type Seen struct {
 	Software Softwares
 	// Kubeconfig is the stored kubeconfig; nil: there is none.
 	Kubeconfig *Kubeconfig
-	// Collected means that the last run, which may still install plugins or may have failed in this,
-	// returned a certificate that is still valid, and that its private key still exists.
+	// Collected means that the last run that has collected a kubeconfig (see LastCollected) returned a certificate that is
+	// still valid, and that its private key still exists.
 	Collected bool
 
 	// PassedOver are the hosts that the stored status passes over. Failed are the claimed hosts that

@@ -421,7 +421,7 @@ func (w *scene) create(t *testing.T) {
 	})
 	w.seen.Started, w.installsPlugins = w.last.Request, w.last.Plugins
 	w.seen.StartedRetry = w.seen.Retry
-	w.seen.Collected = false // the new run has not collected a kubeconfig
+	w.seen.Collected = w.seen.Collected && w.last.Operation != contract.OperationRestore
 	if w.seen.Started.Operation = w.last.Operation; w.last.Request.Remove == nil || w.seen.Memory == nil {
 		return
 	}
