@@ -16,6 +16,9 @@ type State struct {
 	// cluster: a run that was to add them failed, or another host has replaced the host and it is
 	// back. No node of them has the name of a node in Installed.
 	Unfinished []contract.Node
+	// NotReset are such nodes that a run has removed, and whose hosts did not answer. No other run removes them before a
+	// user requests it.
+	NotReset []contract.Node
 	// Lost has the names of the nodes in Installed whose hosts are lost. The value is true if the
 	// node may be replaced by another host now.
 	Lost map[string]bool
@@ -26,6 +29,8 @@ type State struct {
 	// hosts have a problem. Both only affect which nodes leave a set.
 	Domains map[string]string
 	Trouble []string
+	// Released has the number of standby hosts, by set, that the last run has claimed and that are not claimed any more.
+	Released map[string]int
 	// MACs has the present MAC addresses of the nodes' hosts, by the names of the nodes. Those in
 	// Installed are older: network cards may have been exchanged.
 	MACs map[string][]string
@@ -179,7 +184,7 @@ type difference struct {
 	// surplus nodes by the name of the set.
 	remove     []contract.Node
 	removeSets map[string]int
-	standby    bool // a set requests more standby hosts than at the last run
+	standby    bool // a set requests more standby hosts than the last run was to claim and are not released
 }
 
 func (s State) compare() difference {
@@ -253,6 +258,16 @@ func (s State) moved(slot contract.Slot, n contract.Node) bool {
 	return was.MAC != "" && was.MAC != slot.MAC
 }
 
+// unreset returns the hosts that contain a part of the cluster, and from which it is to be removed. No node is installed
+// on them before.
+func (s State) unreset() (hosts []string) {
+	left := slices.DeleteFunc(s.compare().remove, s.installed)
+	for _, n := range slices.Concat(left, s.NotReset) {
+		hosts = append(hosts, n.Host)
+	}
+	return hosts
+}
+
 // requested reports whether the spec requests the installed node, or its set.
 func (s State) requested(n contract.Node) bool {
 	if n.Set != "" {
@@ -284,12 +299,14 @@ func (s State) active(set string) (n int) {
 	return n
 }
 
+// standby returns how many standby hosts of a set the last run was to claim, without those that were released since. It
+// may have found fewer.
 func (s State) standby(set string) int {
 	i := slices.IndexFunc(s.Installed.Request.Sets, func(was contract.Set) bool { return was.Name == set })
 	if i < 0 {
 		return 0
 	}
-	return s.Installed.Request.Sets[i].Standby
+	return max(s.Installed.Request.Sets[i].Standby-s.Released[set], 0)
 }
 
 func controlPlane(roles []string) bool { return slices.Contains(roles, contract.RoleControlPlane) }

@@ -88,6 +88,7 @@ func (s State) addition(operation string, slots []contract.Slot, sets map[string
 	}
 	step.Replace = replace
 	step.Request.Lost, step.Request.Kept = s.losses(replace)
+	step.Request.Unreset = s.unreset()
 	for _, n := range s.waiting() {
 		step.Request.PassedOver = append(step.Request.PassedOver, n.Host)
 	}

@@ -46,6 +46,10 @@ type Request struct {
 	// a node may still run there. They are not chosen, except for a node that is or may be installed
 	// on them. The digest does not depend on PassedOver.
 	PassedOver []string `json:"passedOver,omitempty"`
+	// Unreset are claimed hosts of nodes that have left the cluster, and that still contain a part of it, such as hosts that
+	// did not answer when their nodes were removed. They stay claimed, and no node is installed on them before they are
+	// reset. None of them is in Installed. The digest does not depend on Unreset.
+	Unreset []string `json:"unreset,omitempty"`
 	// Operation is the name of the run's operation. Empty: an older build of BPA started the run. The
 	// digest does not depend on it, nor on the following five fields.
 	Operation string `json:"operation,omitempty"`

@@ -42,7 +42,7 @@ func (w *work) hostObstacle(h int) obstacle {
 		return fixed
 	case host.Occupied(&w.request):
 		return occupied
-	case slices.Contains(w.request.PassedOver, host.Name):
+	case slices.Contains(w.request.PassedOver, host.Name), slices.Contains(w.request.Unreset, host.Name):
 		return passedOver
 	}
 	return noObstacle

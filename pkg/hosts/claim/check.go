@@ -91,11 +91,11 @@ func (c *claimant) releaseExcess(ctx context.Context, excess map[string]*metal3.
 }
 
 // mayBeInstalled reports whether the cluster may be installed on a host. This is the case if the
-// request lists the host, or if an earlier claim wrote the label contract.LabelFormerNode. The
+// request lists the host as installed or as not reset, or if an earlier claim wrote the label contract.LabelFormerNode. The
 // label is needed because a later request lists only the hosts of the last run.
 func (c *claimant) mayBeInstalled(host *metal3.BareMetalHost) bool {
 	_, former := host.Labels[contract.LabelFormerNode]
-	return former || slices.Contains(c.request.Installed, host.Name)
+	return former || slices.Contains(c.request.Installed, host.Name) || slices.Contains(c.request.Unreset, host.Name)
 }
 
 // retire changes the labels of a host that stays held, so that the host is no longer a node of the

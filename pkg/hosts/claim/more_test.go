@@ -153,6 +153,23 @@ func TestLostHostStaysOurs(t *testing.T) {
 	}
 }
 
+// TestMakeKeepsWhatWasNotReset: a host from which its node was removed, and that did not answer when it was to be reset, gets
+// no node, also if the request has a node of the same name. It stays held.
+func TestMakeKeepsWhatWasNotReset(t *testing.T) {
+	c := site(4, interceptor.Funcs{})
+	if _, err := Make(ctx, c, wants("a", "b")); err != nil {
+		t.Fatal(err)
+	}
+	for _, request := range []contract.Request{wants("a", "c"), wants("a", "b")} {
+		request.Installed, request.Unreset = []string{"host-1"}, []string{"host-2"}
+		claim, err := Make(ctx, c, request)
+		if err != nil || !cmp.Equal([]string{"host-2"}, claim.Kept) {
+			t.Errorf("Make: %v, kept %v; want host-2 kept", err, claim.Kept)
+		}
+		expectHolders(t, c, map[string]string{"host-1": "edge-1/a", "host-2": "edge-1/", "host-3": "edge-1/" + request.Slots[1].Name})
+	}
+}
+
 func TestMakeKeepsWhatMayBeInstalled(t *testing.T) {
 	c := site(3, interceptor.Funcs{})
 	if _, err := Make(ctx, c, wants("a", "b")); err != nil {

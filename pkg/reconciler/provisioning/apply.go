@@ -71,7 +71,7 @@ func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, see
 		}
 	}
 	if isBehind, err := r.recordBehind(ctx, p, seen); err != nil || isBehind {
-		return cmp.Or(err, error(&notYet{"the cache does not show yet what the last run has recorded", behind}))
+		return cmp.Or(err, error(errRecordBehind))
 	}
 	name := resources.RunName(p.Name, next.Operation, next.Number)
 	if !r.queue.take(p, seen.Limits.Runs, name, r.clock.Now()) { // last, because a run that cannot start must not keep others waiting
@@ -238,20 +238,15 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Provisioning, seen
 }
 
 // giveBack releases hosts on which nothing was installed. The caches may be stale: before giveBack
-// writes anything, it asks the API server itself whether a run is active or has started a playbook.
+// writes anything, it asks the API server itself whether a run is active or has started a playbook,
+// and what the last run has recorded.
 func (r *Reconciler) giveBack(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, names []string) error {
 	live := plan.Seen{}
 	if err := r.observeWorkersLive(ctx, p, &live); err != nil {
 		return err
 	}
-	states, err := r.statesLive(ctx, p)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if states[seen.Site[name].UID] == contract.HostUsed {
-			return &notYet{"a run has changed host " + name + ", which the cache does not show yet", behind}
-		}
+	if isBehind, err := r.recordBehind(ctx, p, seen); err != nil || isBehind {
+		return cmp.Or(err, error(errRecordBehind))
 	}
 	for _, run := range slices.Concat(live.Runs, live.Software.Runs, live.ForeignRuns) {
 		if run.State == plan.Active || run.Touched && !seen.Recorded {
@@ -262,7 +257,7 @@ func (r *Reconciler) giveBack(ctx context.Context, p *v1alpha1.Provisioning, see
 		return &notYet{"waiting until these pods have ended: " + strings.Join(live.Pods, ", "), leaving}
 	}
 	reset := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		_, recorded := states[seen.Site[name].UID]
+		_, recorded := seen.States[seen.Site[name].UID]
 		return !recorded
 	})
 	if _, err := r.hosts.Unmark(ctx, ownerOf(p), reset); err != nil { // a visit with a stale cache can have marked them again

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	tektonv1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -238,5 +239,37 @@ func TestKubeconfigKeyOfAnOlderBuild(t *testing.T) {
 		if err != nil || string(stored.Data[resources.KeyCSR]) != request {
 			t.Errorf("a key %s: stored %s, %v; want the request of the run", what, stored.Data[resources.KeyCSR], err)
 		}
+	}
+}
+
+// TestKubeconfigIsCreatedAgain: a deleted kubeconfig is created again without another run, also if runs came after the
+// one that has collected it.
+func TestKubeconfigIsCreatedAgain(t *testing.T) {
+	w := installedCluster(t)
+	exists := func() bool {
+		t.Helper()
+		_, err := w.kube.CoreV1().Secrets(site).Get(t.Context(), contract.KubeconfigName(name), metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	lose := func() {
+		t.Helper()
+		if err := w.kube.CoreV1().Secrets(site).Delete(t.Context(), contract.KubeconfigName(name), metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.sync(t)
+		w.settle(t)
+	}
+	if lose(); !exists() {
+		t.Fatal("the kubeconfig is not created again after the installation")
+	}
+	w.change(t, wantPlugins("multus"))
+	w.settle(t)
+	w.finishPlugins(t, "edge-1-plugins-2")
+	if lose(); !exists() {
+		c := w.stored(t).Status.GetCondition(v1alpha1.ConditionReady)
+		t.Errorf("the kubeconfig is not created again after a run for plugins: Ready is %s %s", c.Status, c.Reason)
 	}
 }

@@ -162,6 +162,7 @@ func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisionin
 	if err != nil || cm == nil {
 		return err
 	}
+	seen.StartedRetry = cm.Data[resources.KeyRetry]
 	if err := r.readJSON(p, cm.Name, contract.KeyRequest, &seen.Started); err != nil || seen.Unedited() {
 		return err
 	}
@@ -317,18 +318,15 @@ func readStates(cm *corev1.ConfigMap, seen *plan.Seen) {
 	}
 }
 
-// collected returns the results of the last run's task collect-kubeconfig, also while later tasks of the run
-// are active or after they have failed. It returns nil if there are none.
+// collected returns the results of the last task collect-kubeconfig that has succeeded, also while later tasks of its run are
+// active or after they have failed. It returns nil if there are none.
 func collected(seen plan.Seen) *resources.Access {
-	newest := seen.Newest()
-	if newest == nil {
+	last := plan.LastCollected(seen.Runs)
+	if last < 0 {
 		return nil
 	}
-	i := slices.IndexFunc(newest.Tasks, func(t plan.Task) bool { return t.Name == contract.TaskCollectKubeconfig && t.State == plan.Succeeded })
-	if i < 0 {
-		return nil
-	}
-	results := newest.Tasks[i].Results
+	tasks := seen.Runs[last].Tasks
+	results := tasks[slices.IndexFunc(tasks, func(t plan.Task) bool { return t.Name == contract.TaskCollectKubeconfig })].Results
 	return &resources.Access{
 		CA:          results[contract.ResultCA],
 		Certificate: results[contract.ResultCertificate],

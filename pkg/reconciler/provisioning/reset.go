@@ -31,7 +31,7 @@ func requestFor(seen plan.Seen, next plan.Step) contract.Request {
 	if request.Operation = next.Operation; request.Operation != contract.OperationRestore { // the last run may have been one
 		request.Restore = nil
 	}
-	request.Installed, request.PassedOver = installedExcept(seen), slices.Concat(request.PassedOver, seen.PassOver)
+	request.Installed, request.PassedOver = installedFor(request, seen), slices.Concat(request.PassedOver, seen.PassOver)
 	request.Lost = append(slices.Clone(request.Lost), seen.NodesOf(seen.PassOver)...)
 	request.Complete = seen.Complete()
 	return request

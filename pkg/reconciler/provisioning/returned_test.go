@@ -3,8 +3,10 @@ package provisioning
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -93,5 +95,56 @@ func TestHostThatWasResetIsReleasedWithoutAMark(t *testing.T) {
 	_ = w.visit(t, at) // comes back
 	if !slices.Contains(site.released, "host-5") || !slices.Contains(site.marked, "host-5=/ ") {
 		t.Errorf("released %q, marks %q; calls: %q", site.released, site.marked, w.calls())
+	}
+}
+
+// TestNoHostIsReleasedOnAnOldRecord: the cache can show the end of a run before what its tasks have written. Then no host is
+// released: it may be the one that the run has just claimed, or on which a node has just been installed.
+func TestNoHostIsReleasedOnAnOldRecord(t *testing.T) {
+	members := func(host int, node string, standby bool) contract.Node {
+		_, all := fleet()
+		n := all[2]
+		n.Name, n.Host, n.HostUID, n.Standby = node, "host-"+strconv.Itoa(host), "u"+strconv.Itoa(host), standby
+		return n
+	}
+	for title, tc := range map[string]struct {
+		listed contract.Node // on host-5, in the newest list of nodes
+		change func(*contract.Installed)
+	}{
+		"the list of nodes": {members(5, "workers-4", true), func(*contract.Installed) {}},
+		"the record":        {members(5, "workers-0", false), func(i *contract.Installed) { i.EtcdNext++ }},
+	} {
+		t.Run(title, func(t *testing.T) {
+			all, nodes := fleet()
+			all.all[3].Holder, all.all[4].Holder = nil, all.all[0].Holder
+			former := append(slices.Clone(nodes[:3]), members(5, "workers-0", false))
+			w := installedEdge(t, all, former)
+			request, err := from.Provisioning(w.stored(t), settings.Depot{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			record := contract.Installed{Request: request, Nodes: nodes[:3], EtcdNext: 2}
+			old := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, record))
+			old.Data[contract.KeyHosts] = `{"u1":"used","u2":"used","u3":"used","u5":"clean"}`
+			w.add(t, old, true)
+			tc.change(&record)
+			installed := old.DeepCopy()
+			installed.Data[contract.KeyInstalled] = asJSON(t, record)
+			list := written(contract.InventoryName(name), contract.KeyNodes, asJSON(t, append(slices.Clone(nodes[:3]), tc.listed)))
+			for _, newer := range []*corev1.ConfigMap{installed, list} {
+				if _, err := w.kube.CoreV1().ConfigMaps(site).Update(t.Context(), newer, metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = w.visit(t, at) // comes back
+			if len(all.released) > 0 {
+				t.Errorf("released %q, with a cache that is behind", all.released)
+			}
+			w.sync(t)
+			w.settle(t)
+			if free := !tc.listed.Standby; slices.Contains(all.released, "host-5") != free {
+				t.Errorf("released %q; host-5 is free: %t", all.released, free)
+			}
+		})
 	}
 }

@@ -2,8 +2,11 @@ package provisioning
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,21 +44,19 @@ func (r *Reconciler) observeRuns(p *v1alpha1.Provisioning, seen *plan.Seen) erro
 	return nil
 }
 
-// statesLive reads from the API server itself which hosts the task kubespray has changed.
-func (r *Reconciler) statesLive(ctx context.Context, p *v1alpha1.Provisioning) (contract.HostStates, error) {
-	cm, err := r.configMapLive(ctx, p, contract.InstalledName(p.Name))
-	if err != nil || cm == nil {
-		return nil, err
-	}
-	return contract.ParseHostStates(cm.Data[contract.KeyHosts])
-}
+// errRecordBehind is the result of a step that must wait because of recordBehind.
+var errRecordBehind = &notYet{"the cache does not show yet what the last run has recorded", behind}
 
-// recordBehind reports whether the API server itself has another record of the cluster, or other states of hosts,
-// than seen. The cache can show the end of a run before the record that the run has written: without its last change,
-// a node that has just joined looks like the rest of a failed run, which another run would remove.
+// recordBehind reports whether the API server itself has other records of the tasks than seen: another record of the
+// cluster or of its packages, other states of hosts, or another list of nodes. The cache can show the end of a run before
+// what its tasks have written. Without the last change of the record, a node that has just joined looks like the rest of a
+// failed run, which another run would remove; without that of the list, a standby that was just claimed looks like a host
+// that has no use any more; without that of the packages, a node looks as if it were still to be rebooted.
 func (r *Reconciler) recordBehind(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen) (bool, error) {
-	cm, err := r.configMapLive(ctx, p, contract.InstalledName(p.Name))
-	if err != nil {
+	cm, err1 := r.configMapLive(ctx, p, contract.InstalledName(p.Name))
+	list, err2 := r.configMapLive(ctx, p, contract.InventoryName(p.Name))
+	packages, err3 := r.configMapLive(ctx, p, contract.SoftwareName(p.Name))
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return false, err
 	}
 	live, record := plan.Seen{}, seen.Memory
@@ -65,7 +66,15 @@ func (r *Reconciler) recordBehind(ctx context.Context, p *v1alpha1.Provisioning,
 	if seen.Rebuilt {
 		record = nil
 	}
-	return !maps.Equal(live.States, seen.States) || !equality.Semantic.DeepEqual(live.Memory, record), nil
+	if list != nil {
+		_ = json.Unmarshal([]byte(list.Data[contract.KeyNodes]), &live.Nodes) // as in readJSON
+	}
+	if packages != nil && !seen.Deleting { // see observeSoftware
+		live.Software.Record, _ = contract.ParseSoftwareRecord(packages.Data[contract.KeySoftware])
+	}
+	same := equality.Semantic.DeepEqual // which cannot compare times
+	return !maps.Equal(live.States, seen.States) || !same(live.Memory, record) || !same(live.Nodes, seen.Nodes) ||
+		!reflect.DeepEqual(live.Software.Record, seen.Software.Record), nil
 }
 
 // observeWorkersLive asks the API server itself for all objects that may work on the hosts. Stale

@@ -138,15 +138,17 @@ func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
 
 // fits returns a host for every node. If there is none for a node, the error is a *assign.NoFit.
 func fits(request contract.Request, seen plan.Seen, all []hosts.Host) (assign.Assignment, error) {
-	request.Installed, request.PassedOver = installedExcept(seen), slices.Concat(request.PassedOver, seen.PassOver)
+	request.Installed, request.PassedOver = installedFor(request, seen), slices.Concat(request.PassedOver, seen.PassOver)
 	hosts.MarkInstalled(request, all)
 	return assign.Assign(request, all)
 }
 
-// installedExcept returns the hosts on which a node is or may be installed, except those that are
-// replaced because they did not answer.
-func installedExcept(seen plan.Seen) []string {
-	return slices.DeleteFunc(seen.InstalledHosts(), func(name string) bool { return slices.Contains(seen.PassOver, name) })
+// installedFor returns the hosts on which a node is or may be installed, except those that are
+// replaced because they did not answer, and those of nodes that have left the cluster.
+func installedFor(request contract.Request, seen plan.Seen) []string {
+	return slices.DeleteFunc(seen.InstalledHosts(), func(name string) bool {
+		return slices.Contains(seen.PassOver, name) || slices.Contains(request.Unreset, name)
+	})
 }
 
 // observeNeeds checks the preconditions of a run that only users can meet: there must be suitable

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -188,6 +189,37 @@ func TestUnknownPackages(t *testing.T) {
 		if p.Problem != "" {
 			t.Errorf("package %s has the problem %q", p.Name, p.Problem)
 		}
+	}
+}
+
+// TestNoSecondSoftwareRunOnAnOldRecord: the controller was killed during a run that reboots a node, and does not know the
+// depot's packages yet. Its cache shows the end of the run before what the run has recorded. Then no run reboots the node again.
+func TestNoSecondSoftwareRunOnAnOldRecord(t *testing.T) {
+	w := withTools(t)
+	w.settle(t)
+	begun := contract.SoftwareNode{Node: "master-1", Host: "u1", Checked: now.Add(-5 * time.Minute), Tried: now.Add(-5 * time.Minute), Reboot: true,
+		Packages: []contract.SoftwarePackage{{Name: "curl", State: contract.SoftwareInstalling, Since: now.Add(-5 * time.Minute)}}}
+	cm, err := w.kube.CoreV1().ConfigMaps(site).Get(t.Context(), contract.SoftwareName(name), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := cm.DeepCopy()
+	old.Data = map[string]string{contract.KeySoftware: asJSON(t, contract.SoftwareRecord{Nodes: []contract.SoftwareNode{begun}})}
+	w.finishSoftware(t, "edge-1-software-2", true)
+	if err := w.caches["configmap"].Update(old); err != nil {
+		t.Fatal(err)
+	}
+	w.restart(t)
+	w.packages = nil
+	_ = w.visit(t, at) // comes back
+	if w.runNamed(t, "edge-1-software-3") != nil {
+		t.Errorf("a second run starts: %+v", w.softwareRequest(t).Software)
+	}
+	w.sync(t)
+	w.packages = curl("8.5")
+	w.settle(t)
+	if w.runNamed(t, "edge-1-software-3") != nil {
+		t.Error("a second run starts although the node has its packages")
 	}
 }
 

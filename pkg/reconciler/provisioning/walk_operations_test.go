@@ -118,9 +118,8 @@ func (w *simSite) pauseWork(paused bool) {
 	})
 }
 
-// react does what a user does about a cluster that waits for one: a run that was cancelled is tried again, and so is
-// a kubeconfig that was lost (L14 of the known defects). A machine in quarantine that still works, and whose node
-// cannot be drained, is switched off.
+// react does what a user does about a cluster that waits for one: a run that was cancelled is tried again. A machine in
+// quarantine that still works, and whose node cannot be drained, is switched off.
 func (w *simSite) react() bool {
 	p := w.provisioning(name)
 	if p == nil {
@@ -130,13 +129,10 @@ func (w *simSite) react() bool {
 	if p.Status.Failure != nil {
 		failed = p.Status.Failure.Reason
 	}
-	lost := p.Status.GetCondition(v1alpha1.ConditionKubeconfigReady)
 	switch {
 	case failed == string(contract.ReasonResetIncomplete) && w.switchOff():
 		w.annotate(contract.AnnotationRetry, "retry-")
-	case failed == string(contract.ReasonCancelled), lost != nil && lost.Reason == "KubeconfigLost":
-		w.annotate(contract.AnnotationRetry, "retry-")
-	case w.standbyForgotten():
+	case failed == string(contract.ReasonCancelled):
 		w.annotate(contract.AnnotationRetry, "retry-")
 	case w.softwareCancelled():
 		w.annotate(contract.AnnotationSoftware, "again-")
@@ -144,19 +140,6 @@ func (w *simSite) react() bool {
 		return false
 	}
 	return true
-}
-
-// standbyForgotten reports whether a standby is missing that was taken out of the spec before (L23 of the known
-// defects). Only an edit that adds a standby has this effect, so nobody may ask for it before the next time that all is
-// well.
-func (w *simSite) standbyForgotten() bool {
-	claimed := 0
-	for _, h := range simList[*metal3.BareMetalHost](w.server, kindHost) {
-		if ref := h.Spec.ConsumerRef; ref != nil && ref.Name == name && h.Labels[contract.LabelStandby] == "true" {
-			claimed++
-		}
-	}
-	return w.standbyAdded && claimed < w.world.Standby
 }
 
 // switchOff switches off the machines in quarantine that work. It reports whether there were any.
@@ -185,7 +168,7 @@ func (w *simSite) softwareCancelled() bool {
 
 // play lets users do what the step says, and something else happen meanwhile.
 func (w *simSite) play(step year.Step) {
-	w.operation, w.standbyAdded = step.Operation, w.standbyAdded || step.Operation == year.AddStandby
+	w.operation = step.Operation
 	switch step.Operation {
 	case year.LoseWorker, year.LosePlane:
 		w.lose(step.Argument, w.random.IntN(3))
@@ -367,17 +350,6 @@ func edits(operation string) bool {
 	return slices.Contains([]string{year.AddWorker, year.RemoveWorker, year.ReorderWorkers, year.GrowPool, year.ShrinkPool, year.AddStandby, year.RemoveStandby,
 		year.ThreePlanes, year.OnePlane, year.AddPlugin, year.RemovePlugin, year.AddDrained, year.AddRebooted, year.RemovePackages, year.NarrowVariable,
 		year.DrainingVariable, year.UpgradePatch, year.PatchSystems}, operation)
-}
-
-// someSilent reports whether a machine of the site is silent. An addition can choose that of a node that has left and was
-// not reset, and then needs a user.
-func (w *simSite) someSilent() bool {
-	for _, m := range w.machines {
-		if m.silent {
-			return true
-		}
-	}
-	return false
 }
 
 // backUp makes a Backup, as the controller of the Backups and its task do.

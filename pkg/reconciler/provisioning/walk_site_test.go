@@ -73,7 +73,6 @@ type simSite struct {
 	// The walk.
 	world             year.World
 	operation         string // the last one
-	standbyAdded      bool   // an edit has added a standby since all was well
 	asked             int    // values of annotations until now
 	backup            string // name of the newest Backup
 	recipient         string

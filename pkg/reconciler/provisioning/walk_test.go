@@ -139,7 +139,7 @@ func (w *simSite) step(step year.Step, next string) error {
 	w.laggard = append(slices.Clone(cachedKinds), "", "", "")[w.random.IntN(len(cachedKinds)+3)]
 	w.play(step)
 	w.meanwhile(step.Meanwhile)
-	if edits(step.Operation) && edits(next) && !w.someSilent() && w.percent(25) {
+	if edits(step.Operation) && edits(next) && w.percent(25) {
 		w.rounds(30)
 		return w.wrong
 	}
@@ -161,6 +161,6 @@ func (w *simSite) step(step year.Step, next string) error {
 	if diff := cmp.Diff(before, w.ofOther()); diff != "" && !touchesOther(step.Operation) {
 		return fmt.Errorf("objects of the other Provisioning have changed (-before +after):\n%s", diff)
 	}
-	w.client.left, w.depotFails, w.drainFails, w.standbyAdded = 0, 0, 0, false
+	w.client.left, w.depotFails, w.drainFails = 0, 0, 0
 	return nil
 }

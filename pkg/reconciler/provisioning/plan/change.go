@@ -40,8 +40,8 @@ func (s Seen) state(replaced []string) change.State {
 // withoutRestore is like state, as if no restore were requested.
 func (s Seen) withoutRestore(replaced []string) change.State {
 	state := change.State{
-		Wanted: s.Request, Unfinished: s.unfinished(), Lost: map[string]bool{}, Domains: map[string]string{}, MACs: map[string][]string{},
-		DrainSeconds: seconds(s.Limits.Drain), RemoveFirst: s.RemoveFirst,
+		Wanted: s.Request, Unfinished: s.unfinished(), NotReset: s.notReset(), Lost: map[string]bool{}, Domains: map[string]string{}, MACs: map[string][]string{},
+		DrainSeconds: seconds(s.Limits.Drain), RemoveFirst: s.RemoveFirst, Released: s.releasedStandbys(),
 	}
 	state.Wanted.AddPlugins(s.plugins())
 	if s.Memory != nil {

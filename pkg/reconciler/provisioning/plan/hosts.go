@@ -32,7 +32,7 @@ func reportNodes(status *v1alpha1.ProvisioningStatus, s Seen, now time.Time) {
 		if i := slices.IndexFunc(losses, func(l Loss) bool { return l.of(n) }); i >= 0 {
 			why = losses[i].Why + h.powerText(now) + s.aliveText(n)
 		}
-		if !h.Ours && why == "" {
+		if !h.Ours && why == "" || s.left(n) {
 			continue
 		}
 		next := v1alpha1.NodeStatus{
@@ -44,6 +44,12 @@ func reportNodes(status *v1alpha1.ProvisioningStatus, s Seen, now time.Time) {
 		}
 		status.Nodes = append(status.Nodes, next)
 	}
+}
+
+// left reports whether the last run has removed the node and reset its host, which is about to be released.
+func (s Seen) left(n contract.Node) bool {
+	removed := s.Installed() && s.Memory != nil && s.Started.Remove != nil && !n.Standby && !s.isMember(n.Host)
+	return removed && s.States[s.Site[n.Host].UID] == contract.HostClean
 }
 
 // statusOf returns the status of a node, or nil if there is none.

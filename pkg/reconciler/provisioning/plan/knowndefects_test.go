@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/test/knowndefect"
@@ -56,26 +54,6 @@ func (w *scene) finish(t *testing.T) {
 	t.Fatalf("the cluster never becomes the requested one: %s", w.describe())
 }
 
-// TestKnownDefectL12: an annotation that a run has processed requests no other run because the runs are
-// deleted.
-func TestKnownDefectL12(t *testing.T) {
-	lose := func(w *scene) {
-		w.tell(t, "forgotten", "policy-replace Never", "wait 720h", "host host-2 gone")
-	}
-	w := installedScene(t, "retry old")
-	knowndefect.Expect(t, "L12", func(should testing.TB) {
-		lose(w)
-		if w.last.Do != Stay {
-			should.Errorf("the policy is Never, and an annotation that is a month old replaces a lost host: %s", describeStep(w.last))
-		}
-	})
-	w = installedScene(t, "retry old")
-	w.tell(t, "retry")
-	if lose(w); w.last.Do != Stay {
-		t.Errorf("the workaround does not keep the lost host from being replaced: %s", w.describe())
-	}
-}
-
 // TestKnownDefectL13: a run for Softwares does not hold up what is urgent, and the status does not say that
 // nothing continues.
 func TestKnownDefectL13(t *testing.T) {
@@ -115,43 +93,6 @@ func TestKnownDefectL15(t *testing.T) {
 	})
 	w.tell(t, "retry now")
 	if w.last.Do != StartRun || w.last.Attempt != 1 {
-		t.Errorf("the workaround starts no run: %s", w.describe())
-	}
-}
-
-// TestKnownDefectL19: a cluster that is Ready lists its own nodes.
-func TestKnownDefectL19(t *testing.T) {
-	w := installedScene(t, "nodes master-1 worker-1 worker-2")
-	w.tell(t, "edit nodes master-1 worker-1", "done")
-	listed := func() (all []string) {
-		for _, n := range w.p.Status.Nodes {
-			all = append(all, n.Name)
-		}
-		return all
-	}
-	want := []string{"master-1", "worker-1"}
-	knowndefect.Expect(t, "L19", func(should testing.TB) {
-		if diff := cmp.Diff(want, listed()); w.p.Status.IsReady() && diff != "" {
-			should.Errorf("the cluster is Ready with the nodes (-want +got):\n%s", diff)
-		}
-	})
-	w.advance(t) // the controller releases the host
-	if diff := cmp.Diff(want, listed()); diff != "" {
-		t.Errorf("after the release of the host (-want +got):\n%s", diff)
-	}
-}
-
-// TestKnownDefectL23: a standby is taken out of the spec and requested again, and no run was between the two edits.
-func TestKnownDefectL23(t *testing.T) {
-	w := installedScene(t, "nodes master-1", "set workers 2 1")
-	w.tell(t, "edit set workers 2 0", "advance", "edit set workers 2 1")
-	knowndefect.Expect(t, "L23", func(should testing.TB) {
-		if w.last.Do != StartRun {
-			should.Errorf("no run claims the standby: %s", w.describe())
-		}
-	})
-	w.tell(t, "retry now")
-	if w.last.Do != StartRun || w.last.Operation != contract.OperationAddNodes {
 		t.Errorf("the workaround starts no run: %s", w.describe())
 	}
 }

@@ -47,6 +47,9 @@ type Seen struct {
 	// Started is the request of the newest run. While that run is active, no edit of the spec
 	// changes it. It is the zero value if it is not known.
 	Started contract.Request
+	// StartedRetry is the value of the retry annotation when the newest run was started. It is known even after the run
+	// was deleted.
+	StartedRetry string
 	// Created is when the Provisioning was created.
 	Created time.Time
 	// Restore is the value of contract.AnnotationRestore. Restored is the status of a restore that is
@@ -135,8 +138,8 @@ type Seen struct {
 	Software Softwares
 	// Kubeconfig is the stored kubeconfig; nil: there is none.
 	Kubeconfig *Kubeconfig
-	// Collected means that the last run, which may still install plugins or may have failed in this,
-	// returned a certificate that is still valid, and that its private key still exists.
+	// Collected means that the last run that has collected a kubeconfig (see LastCollected) returned a certificate that is
+	// still valid, and that its private key still exists.
 	Collected bool
 
 	// PassedOver are the hosts that the stored status passes over. Failed are the claimed hosts that
@@ -372,6 +375,9 @@ func (s Seen) Retries() bool { return s.asked() && s.Memory != nil && s.Complete
 
 // asked reports whether a user has requested another run that has not started yet.
 func (s Seen) asked() bool {
-	newest := s.Newest()
-	return s.Retry != "" && (newest == nil || newest.Retry != s.Retry)
+	last := s.StartedRetry
+	if newest := s.Newest(); newest != nil {
+		last = newest.Retry
+	}
+	return s.Retry != "" && s.Retry != last
 }

@@ -125,6 +125,19 @@ func (s Seen) standbys() (all []contract.Node) {
 	return all
 }
 
+// releasedStandbys returns, by set, how many standby hosts of the list of nodes exist and are not claimed any more. The
+// controller has released them because an edit did not request them, or somebody else has taken them. If no host can be a
+// missing standby, there are none.
+func (s Seen) releasedStandbys() map[string]int {
+	released := map[string]int{}
+	for _, n := range s.Nodes {
+		if h, known := s.Site[n.Host]; known && n.Standby && !h.Ours && !h.Gone && s.NoSpare == "" {
+			released[n.Set]++
+		}
+	}
+	return released
+}
+
 // LostHosts returns the names of the hosts that appear to be lost. The caller must ask the API
 // server itself about them before it makes a decision.
 func (s Seen) LostHosts() []string {

@@ -21,6 +21,8 @@ const (
 	KeyRevert = "revert.json"
 	// KeyDigest holds the run's digest, as computed by the build of BPA that started the run.
 	KeyDigest = "digest"
+	// KeyRetry holds the value of the retry annotation when the run was started.
+	KeyRetry = "retry"
 )
 
 // Started is the spec from which the newest run was started, with the digest of the run.

@@ -29,6 +29,7 @@ func MakeRequestConfigMap(p *v1alpha1.Provisioning, r contract.Request, digest s
 		ObjectMeta: meta(p, contract.RequestName(p.Name)),
 		Data: map[string]string{
 			contract.KeyRequest: string(text), contract.KeyVersion: strconv.Itoa(r.ContractVersion()), KeyRevert: back, KeyDigest: digest,
+			KeyRetry: p.Annotations[contract.AnnotationRetry],
 		},
 	}, nil
 }

@@ -7,15 +7,11 @@ import (
 
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/test/knowndefect"
 )
-
-// The stories in this file are those of docs/known-defects.md that need the controller's writes and caches.
 
 // change edits the stored Provisioning and updates the caches.
 func (w *fixture) change(t *testing.T, edit func(*v1alpha1.Provisioning)) {
@@ -34,11 +30,6 @@ func wantPlugins(names ...string) func(*v1alpha1.Provisioning) {
 		p.Generation++
 		p.Spec.KUDPlugins = names
 	}
-}
-
-// retry sets the annotation with which a user requests another run.
-func retry(value string) func(*v1alpha1.Provisioning) {
-	return func(p *v1alpha1.Provisioning) { p.Annotations = map[string]string{contract.AnnotationRetry: value} }
 }
 
 // installPlugins lets the task install-plugins of this run install the plugins of the newest request. The run
@@ -77,43 +68,4 @@ func (w *fixture) finishPlugins(t *testing.T, runName string) {
 	}
 	w.sync(t)
 	w.settle(t)
-}
-
-// TestKnownDefectL14: a deleted kubeconfig is created again without another run, also if runs came after the
-// one that has collected it.
-func TestKnownDefectL14(t *testing.T) {
-	w := installedCluster(t)
-	exists := func() bool {
-		t.Helper()
-		_, err := w.kube.CoreV1().Secrets(site).Get(t.Context(), contract.KubeconfigName(name), metav1.GetOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			t.Fatal(err)
-		}
-		return err == nil
-	}
-	lose := func() {
-		t.Helper()
-		if err := w.kube.CoreV1().Secrets(site).Delete(t.Context(), contract.KubeconfigName(name), metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		w.sync(t)
-		w.settle(t)
-	}
-	if lose(); !exists() {
-		t.Fatal("the kubeconfig is not created again after the installation")
-	}
-	w.change(t, wantPlugins("multus"))
-	w.settle(t)
-	w.finishPlugins(t, "edge-1-plugins-2")
-	knowndefect.Expect(t, "L14", func(should testing.TB) {
-		if lose(); !exists() {
-			c := w.stored(t).Status.GetCondition(v1alpha1.ConditionReady)
-			should.Errorf("the kubeconfig is not created again after a run for plugins: Ready is %s %s", c.Status, c.Reason)
-		}
-	})
-	w.change(t, retry("now"))
-	w.settle(t)
-	if w.runNamed(t, "edge-1-collect-3") == nil {
-		t.Errorf("the workaround starts no run: %+v", w.stored(t).Status.GetCondition(v1alpha1.ConditionReady))
-	}
 }

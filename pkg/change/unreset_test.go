@@ -1,0 +1,29 @@
+package change
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// TestUnreset: an addition installs no node on hosts that contain a part of the cluster and from which it is to be removed. It
+// goes on with those of nodes that an earlier run was to add.
+func TestUnreset(t *testing.T) {
+	for words, want := range map[string][]string{
+		"m1 w1 w3": {"host-of-w4", "host-of-w2"},
+		"m1 w1 w4": {"host-of-w2"},
+		"m1 w1 w2": {"host-of-w4", "host-of-w2"}, // the node is to be installed on another host
+	} {
+		s := State{Wanted: wanted(words), Installed: contract.Installed{Request: wanted("m1 w1"), Nodes: []contract.Node{node("m1"), node("w1")}},
+			Unfinished: []contract.Node{node("w4")}, NotReset: []contract.Node{node("w2")}}
+		step, ok := Next(s)
+		if !ok || step.Operation != contract.OperationAddNodes {
+			t.Fatalf("%s: %t, %s", words, ok, step)
+		}
+		if diff := cmp.Diff(want, step.Request.Unreset); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", words, diff)
+		}
+	}
+}
