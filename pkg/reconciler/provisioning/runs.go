@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,9 +72,9 @@ func (r *Reconciler) recordBehind(ctx context.Context, p *v1alpha1.Provisioning,
 	if packages != nil && !seen.Deleting { // see observeSoftware
 		live.Software.Record, _ = contract.ParseSoftwareRecord(packages.Data[contract.KeySoftware])
 	}
-	same := equality.Semantic.DeepEqual
+	same := equality.Semantic.DeepEqual // which cannot compare times
 	return !maps.Equal(live.States, seen.States) || !same(live.Memory, record) || !same(live.Nodes, seen.Nodes) ||
-		!same(live.Software.Record, seen.Software.Record), nil
+		!reflect.DeepEqual(live.Software.Record, seen.Software.Record), nil
 }
 
 // observeWorkersLive asks the API server itself for all objects that may work on the hosts. Stale
