@@ -38,7 +38,7 @@ var ask = []string{"list pods", "list pipelineruns", "list taskruns"}
 var askDeleting = append([]string{"get namespaces site", ask[0], "get configmaps edge-1-installed"}, ask[1:]...)
 
 // askAll are the calls before hosts are released on which nothing was installed.
-var askAll = append([]string{ask[0], "get configmaps edge-1-installed"}, ask[1:]...)
+var askAll = append([]string{ask[0], "get configmaps edge-1-installed", "get configmaps edge-1-inventory", "get configmaps edge-1-software"}, ask[1:]...)
 
 func TestReconcile(t *testing.T) {
 	unvisited := edge(func(p *v1alpha1.Provisioning) { p.Finalizers = nil })
