@@ -233,7 +233,7 @@ func (w *simSite) machinesUnlike() string {
 		switch {
 		case m.user != "" && !marked && !m.dead:
 			return fmt.Sprintf("%s has something of a cluster on it, and is not marked: %+v", h.Name, m)
-		case m.user == "" && marked && !m.dead:
+		case m.user == "" && marked && !m.dead && !w.notReset[m.uid]: // which a run may have emptied before it was killed
 			return fmt.Sprintf("%s is empty, and is marked", h.Name)
 		case m.user != "" && !uses && !w.notReset[m.uid] && !lost:
 			return fmt.Sprintf("%s was not reset: %+v", h.Name, m)
