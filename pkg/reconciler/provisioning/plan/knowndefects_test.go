@@ -76,23 +76,3 @@ func TestKnownDefectL13(t *testing.T) {
 		t.Errorf("the workaround replaces no control plane: %s", w.describe())
 	}
 }
-
-// TestKnownDefectL15: a run for Softwares that is stopped at its time limit is repeated as long as each run
-// processes nodes.
-func TestKnownDefectL15(t *testing.T) {
-	nodes := []string{"master-1", "worker-1", "worker-2", "worker-3", "worker-4", "worker-5"}
-	w := installedScene(t, "history 9", "nodes "+strings.Join(nodes, " "))
-	w.tell(t, "software driver=1")
-	knowndefect.Expect(t, "L15", func(should testing.TB) {
-		for _, node := range nodes {
-			if w.last.Do != StartRun {
-				should.Fatalf("no run installs the packages of %s: %s; each run before it has processed a node", node, describeStep(w.last))
-			}
-			w.tell(t, "starts", "software-installed "+node, "run fails PipelineRunTimeout", "wait 5m")
-		}
-	})
-	w.tell(t, "retry now")
-	if w.last.Do != StartRun || w.last.Attempt != 1 {
-		t.Errorf("the workaround starts no run: %s", w.describe())
-	}
-}

@@ -185,7 +185,7 @@ func (s Seen) paceSoftware(next *softwareRun, now time.Time) {
 		return
 	}
 	at, again := s.softwareRetry(*newest, *next)
-	if next.attempt = newest.Attempt + 1; newest.State == Failed && costless(*newest, Classify(*newest).Reason) {
+	if next.attempt = newest.Attempt + 1; newest.State == Failed && (costless(*newest, Classify(*newest).Reason) || s.cutShort(*newest)) {
 		next.attempt = newest.Attempt
 	}
 	switch {
@@ -208,7 +208,7 @@ func (s Seen) softwareRetry(newest Run, next softwareRun) (time.Time, bool) {
 		only, cause := s, Classify(newest)
 		only.Runs = s.Software.Runs
 		if cause.Reason == contract.ReasonTimeout { // the record has what is done, so the next run continues
-			return newest.Completed.Add(pause(newest.Attempt)), newest.Attempt < s.Limits.Attempts
+			return newest.Completed.Add(pause(newest.Attempt)), newest.Attempt < s.Limits.Attempts || s.cutShort(newest)
 		}
 		return retryAt(only, newest, cause)
 	}
@@ -216,6 +216,16 @@ func (s Seen) softwareRetry(newest Run, next softwareRun) (time.Time, bool) {
 		return time.Time{}, true
 	}
 	return newest.Completed.Add(pause(newest.Attempt)), true
+}
+
+// cutShort reports whether the time limit has ended the run while it made progress: it has installed a package, so that the
+// next run has less to do. This is no attempt that counts: a hundred nodes that reboot need many runs.
+func (s Seen) cutShort(r Run) bool {
+	return r.State == Failed && Classify(r).Reason == contract.ReasonTimeout && slices.ContainsFunc(s.Software.Record.Nodes, func(n contract.SoftwareNode) bool {
+		return slices.ContainsFunc(n.Packages, func(p contract.SoftwarePackage) bool {
+			return p.State == contract.SoftwareInstalled && p.Since.After(r.Started)
+		})
+	})
 }
 
 // sameSoftware reports whether the run was for the packages that are requested now, and no user has requested

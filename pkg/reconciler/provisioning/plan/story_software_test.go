@@ -157,3 +157,26 @@ func TestRequestOfASoftwareRunThatWasNotCreated(t *testing.T) {
 		t.Errorf("no run starts for the second request: %s", describeStep(w.last))
 	}
 }
+
+// TestSoftwareOfManyNodes: a run for Softwares that is stopped at its time limit is repeated as long as each run
+// processes nodes (L15), and five times if none does.
+func TestSoftwareOfManyNodes(t *testing.T) {
+	nodes := []string{"master-1", "worker-1", "worker-2", "worker-3", "worker-4", "worker-5"}
+	w := installedScene(t, "history 9", "nodes "+strings.Join(nodes, " "))
+	w.tell(t, "software driver=1")
+	for _, node := range nodes {
+		if w.last.Do != StartRun || w.last.Attempt != 1 {
+			t.Fatalf("no run installs the packages of %s: %s; each run before it has processed a node", node, describeStep(w.last))
+		}
+		w.tell(t, "starts", "wait 1m", "software-installed "+node, "run fails PipelineRunTimeout", "wait 5m")
+	}
+	w.tell(t, "software driver=2")
+	attempts := int32(0)
+	for w.last.Do == StartRun && attempts < 20 {
+		attempts = w.last.Attempt
+		w.tell(t, "starts", "wait 1m", "run fails PipelineRunTimeout", "wait 2h")
+	}
+	if attempts != w.seen.Limits.Attempts {
+		t.Errorf("%d attempts without progress, want %d: %s", attempts, w.seen.Limits.Attempts, w.describe())
+	}
+}
