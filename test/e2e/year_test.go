@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -176,6 +177,10 @@ func (y *yearStory) step(step year.Step) {
 	y.t.Helper()
 	begin := time.Now()
 	before := y.s.Holders()
+	if slices.Contains([]string{year.LoseWorker, year.LosePlane, year.Exchange, year.Silence}, step.Operation) {
+		y.load.kubeconfig = kubeconfigOf(y.t, y.s, y.p) // the one at the start may be revoked
+		y.load.spread()
+	}
 	y.load.reset()
 	if step.Operation != year.RemoveOther {
 		y.watchOther()
