@@ -4,14 +4,20 @@ package integration
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tektoncd/pipeline/pkg/apis/config/resolver"
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	clusterresolver "github.com/tektoncd/pipeline/pkg/resolution/resolver/cluster"
+	"github.com/tektoncd/pipeline/pkg/resolution/resolver/framework"
+	httpresolver "github.com/tektoncd/pipeline/pkg/resolution/resolver/http"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -37,7 +43,7 @@ type attack struct {
 // TestAttacks plays the attacks. What is allowed is tried too, so that a refusal means something.
 func TestAttacks(t *testing.T) {
 	prepareAttacked(t)
-	for _, a := range slices.Concat(kubeconfigAttacks(t), podAttacks()) {
+	for _, a := range slices.Concat(kubeconfigAttacks(t), podAttacks(), resolverAttacks(t)) {
 		t.Run(a.row, func(t *testing.T) {
 			if got := a.attempt(t); !strings.Contains(got, a.want) {
 				t.Errorf("the answer lacks %q:\n%s", a.want, got)
@@ -213,4 +219,56 @@ func taskPods(t *testing.T) string {
 	}
 	out, err := kubectl(t, strings.Join(pods, "---\n"), "create", "-n", attacked, "--dry-run=server", "-f", "-")
 	return fmt.Sprintf("%s%d of %d Tasks admitted, %v", out, strings.Count(out, "created (server dry run)"), len(files), err)
+}
+
+// resolverAttacks: a run names Tasks and Pipelines elsewhere. The resolvers are Tekton's own code, with its
+// ConfigMaps after the commands of the README, which set what the bootstrap machine sets.
+func resolverAttacks(t *testing.T) []attack {
+	t.Helper()
+	for _, file := range []string{"100-namespace", "config-feature-flags", "cluster-resolver-config"} {
+		must(t, "", "apply", "-n", "tekton-pipelines-resolvers", "-f", filepath.Join(moduleDir(t, "github.com/tektoncd/pipeline"), "config", "resolvers", file+".yaml"))
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile(`(?m)^ +kubectl (patch configmap) (\S+) (-n tekton-pipelines-resolvers) (--type=merge) -p '(.*)'$`).FindAllStringSubmatch(string(readme), -1)
+	if len(commands) != 2 {
+		t.Fatalf("the README has the commands %q, want two", commands)
+	}
+	for _, c := range commands {
+		must(t, "", "patch", "configmap", c[2], "-n", "tekton-pipelines-resolvers", "--type=merge", "-p", c[5])
+	}
+	data := func(name string) (m map[string]string) {
+		if err := json.Unmarshal([]byte(must(t, "", "get", "configmap", name, "-n", "tekton-pipelines-resolvers", "-o", "jsonpath={.data}")), &m); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	flags, err := resolver.NewFeatureFlagsFromMap(data("resolvers-feature-flags"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := resolver.ToContext(framework.InjectResolverConfigToContext(t.Context(), data("cluster-resolver-config")), &resolver.Config{FeatureFlags: flags})
+	params := func(pairs ...string) (all []tekton.Param) {
+		for i := 0; i < len(pairs); i += 2 {
+			all = append(all, tekton.Param{Name: pairs[i], Value: *tekton.NewStructuredValues(pairs[i+1])})
+		}
+		return all
+	}
+	pipeline := func(namespace string) func(*testing.T) string {
+		return func(*testing.T) string {
+			return fmt.Sprint((&clusterresolver.Resolver{}).ValidateParams(ctx, params("kind", "pipeline", "name", "bpa-install", "namespace", namespace)))
+		}
+	}
+	page := func(*testing.T) string {
+		return fmt.Sprint((&httpresolver.Resolver{}).ValidateParams(ctx, params("url", "https://10.60.0.1:6443/version")))
+	}
+	return []attack{
+		{"S7: a run reads a Pipeline of another namespace", pipeline("other"), "access to specified namespace other is not allowed"},
+		{"S7: a run fetches an address inside the site", page, "enable-http-resolver feature flag not true"},
+		{"a run finds BPA's Pipelines", pipeline("bpa-system"), "<nil>"},
+		{"S7: other resolvers", func(*testing.T) string { return fmt.Sprintf("%+v", *flags) },
+			"{EnableGitResolver:false EnableHubResolver:false EnableBundleResolver:false EnableClusterResolver:true EnableHttpResolver:false}"},
+	}
 }
