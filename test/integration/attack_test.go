@@ -5,13 +5,16 @@ package integration
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tektoncd/pipeline/pkg/apis/config/resolver"
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -26,10 +29,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/akraino-icn/bpa/pkg/cli"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs"
 )
 
 // attacked is the namespace of the attacks. Its users are eve, with Kubernetes' role edit, ed, with only BPA's
-// roles bpa-view and bpa-edit, and vic, with the role view.
+// roles bpa-view and bpa-edit, vic, with the role view, and ada, who may delete Backups.
 const attacked = "attacked"
 
 // attack is an attempt to get what docs/security.md says that somebody cannot get. It acts as that user, over the
@@ -43,7 +48,7 @@ type attack struct {
 // TestAttacks plays the attacks. What is allowed is tried too, so that a refusal means something.
 func TestAttacks(t *testing.T) {
 	prepareAttacked(t)
-	for _, a := range slices.Concat(kubeconfigAttacks(t), podAttacks(), resolverAttacks(t)) {
+	for _, a := range slices.Concat(kubeconfigAttacks(t), podAttacks(), resolverAttacks(t), backupAttacks(t), depotAttacks(t), runAttacks(t)) {
 		t.Run(a.row, func(t *testing.T) {
 			if got := a.attempt(t); !strings.Contains(got, a.want) {
 				t.Errorf("the answer lacks %q:\n%s", a.want, got)
@@ -63,6 +68,7 @@ func prepareAttacked(t *testing.T) {
 		"eve": {"system:aggregate-to-edit", "system:aggregate-to-view", "bpa-edit", "bpa-view", "bpa-software-edit"},
 		"ed":  {"bpa-edit", "bpa-view"},
 		"vic": {"system:aggregate-to-view", "bpa-view"},
+		"ada": {"bpa-view", "bpa-backup-delete"},
 	} {
 		for _, role := range roles {
 			must(t, "", "create", "rolebinding", user+"-"+strings.ReplaceAll(role, ":", "-"), "-n", attacked, "--clusterrole="+role, "--user="+user)
@@ -270,5 +276,125 @@ func resolverAttacks(t *testing.T) []attack {
 		{"a run finds BPA's Pipelines", pipeline("bpa-system"), "<nil>"},
 		{"S7: other resolvers", func(*testing.T) string { return fmt.Sprintf("%+v", *flags) },
 			"{EnableGitResolver:false EnableHubResolver:false EnableBundleResolver:false EnableClusterResolver:true EnableHttpResolver:false}"},
+	}
+}
+
+// backupAttacks: those who can destroy a cluster, or their stolen credentials, also delete its Backups.
+func backupAttacks(t *testing.T) []attack {
+	t.Helper()
+	must(t, "{apiVersion: bpa.akraino.org/v1alpha1, kind: Backup, metadata: {name: kept}, spec: {provisioning: edge-1}}", "create", "-n", attacked, "-f", "-", "--as=ed")
+	const refused = `cannot delete resource "backups"`
+	return []attack{
+		{"S10: an author of Provisionings deletes all Backups", as("ed", "", "delete", "backups", "--all", "-n", attacked), refused},
+		{"S10: an editor deletes a Backup", as("eve", "", "delete", "backup", "kept", "-n", attacked), refused},
+		{"S10: a viewer deletes a Backup", as("vic", "", "delete", "backup", "kept", "-n", attacked), refused},
+		{"S10: an author deletes Backups by one request", as("ed", "", "delete", "--raw", "/apis/bpa.akraino.org/v1alpha1/namespaces/"+attacked+"/backups"), `cannot deletecollection resource "backups"`},
+		{"the role bpa-backup-delete deletes a Backup", as("ada", "", "delete", "backup", "kept", "-n", attacked, "--dry-run=server"), "deleted (server dry run)"},
+	}
+}
+
+// depotAttacks: accounts of the namespace at a real depot.
+func depotAttacks(t *testing.T) []attack {
+	t.Helper()
+	must(t, "", "apply", "--server-side", "-n", "bpa-system", "-f", "../../config/200-depot.yaml")
+	tokens := map[string]string{} // an editor acts as the accounts of the namespace
+	for account, role := range map[string]string{"edge-1-seed-registry": "bpa-depot-seeder", "filler": "bpa-depot-writer"} {
+		must(t, "", "create", "serviceaccount", account, "-n", attacked)
+		must(t, "", "create", "clusterrolebinding", attacked+"-"+account, "--clusterrole="+role, "--serviceaccount="+attacked+":"+account)
+		tokens[account] = strings.TrimSpace(must(t, "", "create", "token", account, "-n", attacked, "--audience="+audience, "--as=eve"))
+	}
+	d := startDepot(t)
+	root := filepath.Dir(filepath.Dir(d.ca))
+	if err := errors.Join(os.MkdirAll(filepath.Join(root, "files"), 0o755), os.Symlink("../registry", filepath.Join(root, "files", "link"))); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(account, method, address, path string, header ...string) func(*testing.T) string {
+		return func(t *testing.T) string {
+			args := []string{"--silent", "--show-error", "--cacert", d.ca, "--request", method, "--write-out", "\n%{http_code}", address + path}
+			if method == "PUT" {
+				args = append(args, "--data-binary", "content", "--header", "Content-Type: application/octet-stream")
+			}
+			for _, h := range append(header, "Authorization: Bearer "+tokens[account]) {
+				args = append(args, "--header", h)
+			}
+			out, err := exec.CommandContext(t.Context(), "curl", args...).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			return string(out)
+		}
+	}
+	tls, plain := "https://"+d.tls, "http://"+d.plain
+	const status = "/v1/baremetalcluster/" + attacked + "/edge-1/status/"
+	return []attack{
+		{"S5: a seeder adds a package that all nodes install", ask("edge-1-seed-registry", "PUT", tls, "/files/apt/debian-12/pool/openssl_99.deb"), "--clusterrole=bpa-depot-writer"},
+		{"S5: a seeder adds the index of a mirror", ask("edge-1-seed-registry", "PUT", tls, "/files/apt/debian-13/dists/trixie/InRelease"), "may not update files"},
+		{"a seeder adds a file", ask("edge-1-seed-registry", "PUT", tls, "/files/dl.k8s.io/kubelet"), "\n201"},
+		{"a seeder replaces a file", ask("edge-1-seed-registry", "PUT", tls, "/files/dl.k8s.io/kubelet"), "may not update files"},
+		{"a writer adds the index of a mirror", ask("filler", "PUT", tls, "/files/apt/debian-13/dists/trixie/InRelease"), "\n201"},
+		{"S22: the installation status without a token", ask("", "GET", plain, status+"a%2Fb"), "\n400"},
+		{"the installation status without a token, by its own path", ask("", "GET", plain, status+"node-1"), "\n403"},
+		{"S23: a writer of files writes into the registry by an administrator's link", ask("filler", "PUT", tls, "/files/link/docker/x"), `"link" is a link`},
+		{"S24: another page writes with a browser's token", ask("filler", "PUT", tls, "/files/a", "Sec-Fetch-Site: cross-site"), "for another page"},
+	}
+}
+
+// runAttacks: somebody with the token of the controller starts runs.
+func runAttacks(t *testing.T) []attack {
+	t.Helper()
+	must(t, "", "apply", "--server-side", "-n", "bpa-system", "-f", "../../config/200-controller.yaml")
+	must(t, "", "apply", "--server-side", "-f", filepath.Join(moduleDir(t, "github.com/tektoncd/pipeline"), "config", "300-crds"))
+	must(t, "", "wait", "--for=condition=Established", "--timeout=30s", "crd/pipelineruns.tekton.dev")
+	text := func(name, namespace string, spec tekton.PipelineRunSpec) string {
+		raw, err := yaml.Marshal(tekton.PipelineRun{
+			TypeMeta: metav1.TypeMeta{APIVersion: "tekton.dev/v1", Kind: "PipelineRun"}, ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}, Spec: spec,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	create := func(text string) func(*testing.T) string {
+		return as("system:serviceaccount:bpa-system:bpa-controller", text, "create", "--dry-run=server", "-f", "-")
+	}
+	changed := func(namespace string, change func(*tekton.PipelineRunSpec)) func(*testing.T) string {
+		spec := runs.Run{Name: "edge-1", Operation: contract.OperationOf(contract.OperationInstall), SSHSecret: "ssh-key", Timeout: time.Hour}.Spec()
+		change(&spec)
+		return create(text("attack", namespace, spec))
+	}
+	var own []string
+	operations := append(slices.Clone(contract.Operations), contract.BackupOperation)
+	for _, o := range operations {
+		spec := runs.Run{Name: "edge-1", Operation: o, Release: "v2.31.0", SSHSecret: "ssh-key", Timeout: time.Hour, Plugins: true}.Spec(runs.Param(contract.ParamPlayed, "none"))
+		spec.TaskRunTemplate.ServiceAccountName = "default" // Tekton's webhook, which does not run here, writes it
+		own = append(own, text(o.Name, attacked, spec))
+	}
+	const pipelines, accounts = "the controller may only start the Pipelines bpa-*", "the controller may only start tasks as their own accounts"
+	return []attack{
+		{"S6: a run with a pod of its own", changed(attacked, func(s *tekton.PipelineRunSpec) {
+			s.PipelineRef, s.PipelineSpec = nil, &tekton.PipelineSpec{Tasks: []tekton.PipelineTask{{Name: "evil", TaskSpec: &tekton.EmbeddedTask{TaskSpec: tekton.TaskSpec{
+				Steps: []tekton.Step{{Name: "evil", Image: "registry.example/evil:v1"}},
+			}}}}}
+		}), pipelines},
+		{"S6: a Pipeline of another namespace", changed(attacked, func(s *tekton.PipelineRunSpec) { s.PipelineRef.Params[2] = runs.Param("namespace", attacked) }), pipelines},
+		{"S6: another Pipeline", changed(attacked, func(s *tekton.PipelineRunSpec) { s.PipelineRef.Params[1] = runs.Param("name", "evil") }), pipelines},
+		{"S6: two names of a Pipeline", changed(attacked, func(s *tekton.PipelineRunSpec) {
+			s.PipelineRef.Params = append(s.PipelineRef.Params, runs.Param("name", "bpa-reset"))
+		}), pipelines},
+		{"S6: a Pipeline from elsewhere", changed(attacked, func(s *tekton.PipelineRunSpec) { s.PipelineRef.Resolver = "git" }), pipelines},
+		{"S6: a Pipeline of the namespace", changed(attacked, func(s *tekton.PipelineRunSpec) { s.PipelineRef = &tekton.PipelineRef{Name: "bpa-install"} }), pipelines},
+		{"S6: a task as an account of Kubernetes", changed("kube-system", func(s *tekton.PipelineRunSpec) { s.TaskRunSpecs[0].ServiceAccountName = "namespace-controller" }), accounts},
+		{"S6: all tasks as an account of Kubernetes", changed("kube-system", func(s *tekton.PipelineRunSpec) {
+			s.TaskRunSpecs, s.TaskRunTemplate.ServiceAccountName = nil, "namespace-controller"
+		}), accounts},
+		{"S6: no Provisioning", changed(attacked, func(s *tekton.PipelineRunSpec) { s.Params = nil }), accounts},
+		{"S6: pods in the host's network", changed(attacked, func(s *tekton.PipelineRunSpec) { s.TaskRunTemplate.PodTemplate.HostNetwork = true }), "in the network of the host"},
+		{"S6: a task's pod with files of the host", changed(attacked, func(s *tekton.PipelineRunSpec) {
+			s.TaskRunSpecs[0].PodTemplate.Volumes = []corev1.Volume{{Name: "root", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
+		}), "with further volumes"},
+		{"the controller's own runs are admitted", func(t *testing.T) string {
+			out := create(strings.Join(own, "---\n"))(t)
+			return fmt.Sprintf("%s\n%d of %d admitted", out, strings.Count(out, "created (server dry run)"), len(operations))
+		}, fmt.Sprintf("%[1]d of %[1]d admitted", len(operations))},
 	}
 }
