@@ -289,7 +289,7 @@ func backupAttacks(t *testing.T) []attack {
 		{"S10: an editor deletes a Backup", as("eve", "", "delete", "backup", "kept", "-n", attacked), refused},
 		{"S10: a viewer deletes a Backup", as("vic", "", "delete", "backup", "kept", "-n", attacked), refused},
 		{"S10: an author deletes Backups by one request", as("ed", "", "delete", "--raw", "/apis/bpa.akraino.org/v1alpha1/namespaces/"+attacked+"/backups"), `cannot deletecollection resource "backups"`},
-		{"the role bpa-backup-delete deletes a Backup", as("ada", "", "delete", "backup", "kept", "-n", attacked, "--dry-run=server"), "deleted (server dry run)"},
+		{"the role bpa-backup-delete deletes a Backup", as("ada", "", "delete", "backup", "kept", "-n", attacked, "--dry-run=server"), "deleted from attacked namespace (server dry run)"},
 	}
 }
 
