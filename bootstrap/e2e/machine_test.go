@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -130,12 +131,19 @@ func TestDownLeavesNothingAndUpStartsAfresh(t *testing.T) {
 	t.Logf("up on a running machine took %s", time.Since(began).Round(100*time.Millisecond))
 }
 
-// checkNewPod checks that a new pod is scheduled and runs to its end, and that DNS is rolled out.
+// restricted makes the pod of kubectl run one that the namespaces of the machine admit.
+const restricted = `{"spec": {"containers": [{"name": "probe", "securityContext": {"runAsNonRoot": true, "runAsUser": 65532, "allowPrivilegeEscalation": false,
+	"capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}}}]}}`
+
+// checkNewPod checks that a pod that is not restricted is refused, that a new pod is scheduled and runs to its end, and that DNS is rolled out.
 func checkNewPod(t *testing.T) {
 	t.Helper()
 	kubectl(t, "delete", "pod", "probe", "--ignore-not-found", "--force", "--grace-period=0")
 	image := strings.TrimSpace(kubectl(t, "-n", "kube-system", "get", "deployment", "coredns", "-o", "jsonpath={.spec.template.spec.containers[0].image}"))
-	kubectl(t, "run", "probe", "--image="+image, "--restart=Never", "--command", "--", "/coredns", "-version")
+	if _, err := tryKubectl(t, "run", "probe", "--image="+image, "--restart=Never"); err == nil || !strings.Contains(err.Error(), "violates PodSecurity") {
+		t.Errorf("a pod that is not restricted: %v, want it refused", err)
+	}
+	kubectl(t, "run", "probe", "--image="+image, "--restart=Never", "--overrides="+restricted, "--override-type=strategic", "--command", "--", "/coredns", "-version")
 	kubectl(t, "wait", "pod/probe", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
 	kubectl(t, "-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s")
 }
@@ -249,15 +257,23 @@ func machine(t *testing.T, args ...string) {
 
 func kubectl(t *testing.T, args ...string) string {
 	t.Helper()
+	out, err := tryKubectl(t, args...)
+	if err != nil {
+		t.Fatalf("kubectl %s: %v", strings.Join(args, " "), err)
+	}
+	return out
+}
+
+// tryKubectl returns the output of kubectl. The error has what kubectl reports.
+func tryKubectl(t *testing.T, args ...string) (string, error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(state.BinDir(), "kubectl"), append([]string{"--kubeconfig=" + state.Kubeconfig()}, args...)...)
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		t.Fatalf("kubectl %s: %v: %s", strings.Join(args, " "), err, exit.Stderr)
-	} else if err != nil {
-		t.Fatalf("kubectl %s: %v", strings.Join(args, " "), err)
+		err = fmt.Errorf("%w: %s", err, exit.Stderr)
 	}
-	return string(out)
+	return string(out), err
 }

@@ -27,6 +27,26 @@ func TestRedactHidesSecrets(t *testing.T) {
 		{"password in JSON", `{"password": "hunter 22"}`, "hunter 22"},
 		{"password in escaped JSON", `{\"token\": \"hunter22\"}`, "hunter22"},
 		{"password by flag", "--registry-password hunter22", "hunter22"},
+		{"become password", "ansible_become_pass: hunter22", "hunter22"},
+		{"become password assigned", "host-1 ansible_become_pass=hunter22 ansible_user=root", "hunter22"},
+		{"become password in JSON", `{"ansible_become_pass": "hunter 22"}`, "hunter 22"},
+		{"docker config", `{"auths": {"registry.example": {"auth": "cm9ib3Q6aHVudGVyMjI="}}}`, "cm9ib3Q6aHVudGVyMjI"},
+		{"docker config in escaped JSON", `{\"auth\": \"cm9ib3Q6aHVudGVyMjI=\"}`, "cm9ib3Q6aHVudGVyMjI"},
+		{"docker config in YAML", "      auth: cm9ib3Q6aHVudGVyMjI=", "cm9ib3Q6aHVudGVyMjI"},
+		{"key of S3 in the environment", "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG", "wJalrXUtnFEMI"},
+		{"key of S3", "secret_access_key: wJalrXUtnFEMI/K7MDENG", "wJalrXUtnFEMI"},
+		{"key of S3 in JSON", `"secretAccessKey": "wJalrXUtnFEMI/K7MDENG"`, "wJalrXUtnFEMI"},
+		{"secret key assigned", "minio_secret_key = wJalrXUtnFEMI", "wJalrXUtnFEMI"},
+		{"API key", "api_key: 0a1b2c3d4e", "0a1b2c3d4e"},
+		{"API key assigned", "url?apikey=0a1b2c3d4e&x=1", "0a1b2c3d4e"},
+		{"API key in JSON", `{"apiKey": "0a1b2c3d4e"}`, "0a1b2c3d4e"},
+		{"API key by flag", "--api-key 0a1b2c3d4e", "0a1b2c3d4e"},
+		{"password of curl", "curl -fsS -u robot:hunter22 https://registry.example", "hunter22"},
+		{"password of curl by a long flag", "curl --user=robot:hunter22 https://registry.example", "hunter22"},
+		{"password of curl in a list", `["curl", "-u", "robot:hunter22", "https://registry.example"]`, "hunter22"},
+		{"token in YAML", "users:\n- name: robot\n  user:\n    token: opaque-value-22\n", "opaque-value-22"},
+		{"token in YAML with quotes", `    bearer_token: "opaque-value-22"`, "opaque-value-22"},
+		{"key of age", "identity AGE-SECRET-KEY-1QQPQ8XZ7C3R found", "QQPQ8XZ7C3R"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := Redact(tc.text)
@@ -53,6 +73,15 @@ func TestRedactKeepsTheRest(t *testing.T) {
 		"-----BEGIN CERTIFICATE-----\nMIIC\n-----END CERTIFICATE-----",
 		"certificate-authority-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUM=",
 		"Wait for the basic tests",
+		"token: refused",
+		"The token: it is old",
+		"docker run -u 1000:1000 --user 65532:65532 image",
+		"curl -fsS https://registry.example:5000/v2/",
+		"auth: true",
+		`{"auth": null, "bypass": "on", "authority": "registry.example"}`,
+		"AWS_ACCESS_KEY_ID=AKIAIOSFODNN7",
+		"ansible_ssh_private_key_file=/scratch/key",
+		"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p",
 	} {
 		if got := Redact(text); got != text {
 			t.Errorf("Redact(%q) = %q, want it unchanged", text, got)

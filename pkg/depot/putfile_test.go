@@ -30,6 +30,37 @@ func TestFileIsPutWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
+// An administrator may link folders in files/. A client that may write below one name must not reach another folder of
+// the depot with it, nor the packages of the nodes, for which it would need another right.
+func TestFilesAreNotPutThroughLinks(t *testing.T) {
+	dir := t.TempDir()
+	url := serve(t, dir).URL
+	put(t, dir, "apt/debian-12/there", "content")
+	put(t, dir, "real/there", "content")
+	for link, target := range map[string]string{"registry": "../registry", "t": "../tls", "packages": "apt/debian-12", "real/deeper": "../real", "file": "real/there"} {
+		if err := os.Symlink(target, filepath.Join(dir, "files", link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{"registry/docker/x", "t/x", "t", "packages/evil", "packages/new/evil", "real/deeper/x"} {
+		want := http.StatusConflict
+		if path == "t" { // replaces the link itself
+			want = http.StatusCreated
+		}
+		call(t, "PUT", url+"/files/"+path, strings.NewReader("evil")).want(t, want)
+	}
+	call(t, "PUT", url+"/files/registry/x", strings.NewReader("evil")).want(t, http.StatusConflict, `"registry" is a link`)
+	call(t, "PUT", url+"/files/real/x", strings.NewReader("good")).want(t, http.StatusCreated)
+	ask(t, "GET", url+"/files/packages/there").want(t, 200, "content")
+	for _, folder := range []string{"registry", "tls", "files/apt/debian-12", "files/real"} {
+		for _, name := range []string{"x", "docker/x", "evil", "new/evil"} {
+			if text, err := os.ReadFile(filepath.Join(dir, folder, name)); err == nil && string(text) == "evil" {
+				t.Errorf("%s/%s was written through a link", folder, name)
+			}
+		}
+	}
+}
+
 func TestFilesThatCannotBePut(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	if err := os.Symlink(outside, filepath.Join(dir, "out")); err != nil {
@@ -46,7 +77,7 @@ func TestFilesThatCannotBePut(t *testing.T) {
 		"%2e%2e/x":              400,
 		"a%00b":                 400,
 		"a%5Cb":                 400,
-		"out/x":                 400,
+		"out/x":                 409,
 		"file/x":                409,
 		"os_images/alpha/b/img": 409,
 	} {

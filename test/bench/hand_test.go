@@ -174,6 +174,7 @@ func (h hand) pod(namespace string, plugins []corev1.KeyToPath) *corev1.Pod {
 			{Name: "inventory", MountPath: "/inventory"}, {Name: "ssh", MountPath: "/ssh"}, {Name: "scratch", MountPath: "/scratch"},
 			{Name: "tmp", MountPath: "/tmp"}, {Name: "acceleration", MountPath: filepath.Dir(pluginsFolder)}, {Name: "plugins", MountPath: pluginsFolder},
 		},
+		SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 	}
 	first := *playbook.DeepCopy()
 	first.Name = "first"
@@ -185,9 +186,12 @@ func (h hand) pod(namespace string, plugins []corev1.KeyToPath) *corev1.Pod {
 			RestartPolicy:                corev1.RestartPolicyNever,
 			AutomountServiceAccountToken: ptr.To(false),
 			EnableServiceLinks:           ptr.To(false),
-			SecurityContext:              &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](65532), RunAsGroup: ptr.To[int64](65532), FSGroup: ptr.To[int64](65532)},
-			InitContainers:               []corev1.Container{first},
-			Containers:                   []corev1.Container{playbook},
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532), RunAsGroup: ptr.To[int64](65532), FSGroup: ptr.To[int64](65532),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			InitContainers: []corev1.Container{first},
+			Containers:     []corev1.Container{playbook},
 			Volumes: []corev1.Volume{
 				{Name: "inventory", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: object(h.name)}}},
 				{Name: "plugins", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: object(h.name + "-plugins"), Items: plugins}}},

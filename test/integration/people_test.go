@@ -82,7 +82,10 @@ func createWork(t *testing.T, admin client.Client) *tekton.PipelineRun {
 	task := &tekton.TaskRun{ObjectMeta: metav1.ObjectMeta{Namespace: people, Name: "edge-1-install-1-kubespray", Labels: labels},
 		Spec: tekton.TaskRunSpec{TaskRef: &tekton.TaskRef{Name: contract.TaskKubespray}}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: people, Name: "edge-1-install-1-kubespray-pod", Labels: labels}, Spec: corev1.PodSpec{
-		AutomountServiceAccountToken: ptr.To(false), Containers: []corev1.Container{{Name: "step", Image: "example.test/step"}},
+		AutomountServiceAccountToken: ptr.To(false), SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		Containers: []corev1.Container{{Name: "step", Image: "example.test/step", SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		}}},
 	}}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: people, Name: "default"}} // there is no controller manager that creates it
 	for _, o := range []client.Object{account, run, task, pod} {

@@ -49,6 +49,8 @@ func newApplication(t *testing.T) *application {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Unlike the bootstrap machine, an application cluster restricts no namespace by itself.
+	must(t, "", "label", "namespace", "default", "pod-security.kubernetes.io/enforce=privileged", "--overwrite")
 	a := &application{t: t, ctx: ctx, kube: kubernetes.NewForConfigOrDie(config)}
 	if a.c, err = cluster.New(config, &a.log); err != nil {
 		t.Fatal(err)

@@ -27,6 +27,9 @@ const (
 	namespace  = "site"           // namespace of the tests' Provisionings
 )
 
+// labelled is the namespace of the tests' Provisionings, with the label that the README asks for.
+const labelled = "{apiVersion: v1, kind: Namespace, metadata: {name: " + namespace + ", labels: {pod-security.kubernetes.io/enforce: restricted}}}"
+
 // site contains the parts that all tests share: an API server with BPA's kinds, and BPA's webhook.
 type site struct {
 	dir        string
@@ -142,7 +145,7 @@ func (s *site) awaitReady(out io.Reader) error {
 // install applies the manifests in config/ for the API, for claims and for the webhook. It does not
 // apply the webhook's Deployment, because the webhook runs as a process, nor Metal3's CRDs.
 func (s *site) install(ctx context.Context) error {
-	for _, file := range []string{"100-namespace", "200-webhook", "300-backups", "300-provisionings", "300-softwares", "500-claims", "500-webhooks", "config-logging"} {
+	for _, file := range []string{"100-namespace", "200-webhook", "300-backups", "300-provisionings", "300-softwares", "500-claims", "500-webhooks", "501-pod-security", "502-runs", "config-logging"} {
 		if out, err := s.run(ctx, nil, "apply", "--server-side", "-f", "../../config/"+file+".yaml"); err != nil {
 			return fmt.Errorf("%w\n%s", err, out)
 		}
@@ -150,7 +153,7 @@ func (s *site) install(ctx context.Context) error {
 	if out, err := s.run(ctx, nil, "wait", "--for=condition=Established", "--timeout=30s", "crd/provisionings.bpa.akraino.org", "crd/backups.bpa.akraino.org", "crd/softwares.bpa.akraino.org"); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
-	if out, err := s.run(ctx, nil, "create", "namespace", namespace); err != nil {
+	if out, err := s.run(ctx, []byte(labelled), "create", "-f", "-"); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
 	return nil

@@ -58,8 +58,11 @@ func serveAPI(ctx context.Context, l layout.Layout, dir string) error {
 		return err
 	}
 	control := config.ControlPlane{
-		Bin: l.Bin, PKI: keys, Data: filepath.Join(dir, "data"),
+		Bin: l.Bin, PKI: keys, Data: filepath.Join(dir, "data"), Admission: filepath.Join(dir, "admission.yaml"),
 		EtcdPort: ports[0], EtcdPeer: ports[1], Address: address, Port: ports[2], ServiceCIDR: "10.0.0.0/24",
+	}
+	if err := config.Write(control.Files()); err != nil {
+		return err
 	}
 	s := supervisor.New(filepath.Join(dir, "log"))
 	defer s.Stop()

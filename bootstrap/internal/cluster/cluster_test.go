@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/registry"
 	"sigs.k8s.io/yaml"
@@ -32,16 +33,35 @@ data:
   enable-api-fields: "beta"
 `
 
+const resolverFlags = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: resolvers-feature-flags, namespace: tekton-pipelines-resolvers}
+data:
+  enable-bundles-resolver: "true"
+  enable-hub-resolver: "true"
+  enable-git-resolver: "true"
+  enable-cluster-resolver: "true"
+  enable-http-resolver: "true"
+`
+
+const clusterResolver = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: cluster-resolver-config, namespace: tekton-pipelines-resolvers}
+data: {default-kind: task, default-namespace: "", allowed-namespaces: "", blocked-namespaces: ""}
+`
+
 func tektonConfig() fstest.MapFS {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	return fstest.MapFS{
-		"config-feature-flags.yaml":           file(flags),
-		"controller.yaml":                     file("kind: Deployment\nversion: \"devel\"\n"),
-		"100-namespace/100-namespace.yaml":    file("kind: Namespace\n"),
-		"events.yaml":                         file("kind: Unwanted\n"),
-		"webhook-hpa.yaml":                    file("kind: Unwanted\n"),
-		"dummy.go":                            file("package config\n"),
-		"resolvers/resolvers-deployment.yaml": file("        command:\n        - /sbin/tini\n        - --\n        - /ko-app/resolvers\n"),
+		"config-feature-flags.yaml":              file(flags),
+		"controller.yaml":                        file("kind: Deployment\nversion: \"devel\"\n"),
+		"100-namespace/100-namespace.yaml":       file("kind: Namespace\n"),
+		"events.yaml":                            file("kind: Unwanted\n"),
+		"webhook-hpa.yaml":                       file("kind: Unwanted\n"),
+		"dummy.go":                               file("package config\n"),
+		"resolvers/config-feature-flags.yaml":    file(resolverFlags),
+		"resolvers/cluster-resolver-config.yaml": file(clusterResolver),
+		"resolvers/resolvers-deployment.yaml":    file("        command:\n        - /sbin/tini\n        - --\n        - /ko-app/resolvers\n"),
 	}
 }
 
@@ -59,23 +79,39 @@ func TestJoinTekton(t *testing.T) {
 	if strings.Index(text, "Namespace") > strings.Index(text, "Deployment") {
 		t.Error("a deployment comes before its namespace")
 	}
+	data := map[string]map[string]string{}
 	for _, document := range strings.Split(text, "---\n") {
-		if !strings.Contains(document, "feature-flags") {
-			continue
+		var object struct {
+			Metadata struct{ Name string }
+			Data     map[string]string
 		}
-		var object struct{ Data map[string]string }
 		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
 			t.Fatal(err)
 		}
-		if object.Data["set-security-context"] != "true" || object.Data["enable-api-fields"] != "beta" {
-			t.Errorf("flags %v: ours must be set and the others kept", object.Data)
-		}
+		data[object.Metadata.Name] = object.Data
+	}
+	flags := data["feature-flags"]
+	if flags["set-security-context"] != "true" || flags["enable-api-fields"] != "beta" {
+		t.Errorf("flags %v: ours must be set and the others kept", flags)
+	}
+	want := map[string]string{
+		"enable-bundles-resolver": "false", "enable-hub-resolver": "false", "enable-git-resolver": "false", "enable-http-resolver": "false",
+		"enable-cluster-resolver": "true",
+	}
+	if diff := cmp.Diff(want, data["resolvers-feature-flags"]); diff != "" {
+		t.Errorf("resolvers (-want +got):\n%s", diff)
+	}
+	want = map[string]string{"default-kind": "task", "default-namespace": "", "allowed-namespaces": projectNamespace, "blocked-namespaces": ""}
+	if diff := cmp.Diff(want, data["cluster-resolver-config"]); diff != "" {
+		t.Errorf("cluster resolver (-want +got):\n%s", diff)
 	}
 }
 
 func TestJoinTektonFailsOnUnexpectedManifests(t *testing.T) {
 	for name, change := range map[string]func(fstest.MapFS){
 		"a flag is gone":         func(c fstest.MapFS) { c["config-feature-flags.yaml"].Data = []byte("data: {}\n") },
+		"a resolver is gone":     func(c fstest.MapFS) { c["resolvers/config-feature-flags.yaml"].Data = []byte("data: {}\n") },
+		"a file is gone":         func(c fstest.MapFS) { delete(c, "resolvers/cluster-resolver-config.yaml") },
 		"an edit does not match": func(c fstest.MapFS) { c["resolvers/resolvers-deployment.yaml"].Data = []byte("other\n") },
 	} {
 		config := tektonConfig()

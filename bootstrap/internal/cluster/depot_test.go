@@ -60,7 +60,10 @@ func TestProjectHasTheMachinesDepotAndNoSecondOne(t *testing.T) {
 			t.Errorf("%s would be a second depot", unwanted)
 		}
 	}
-	for _, wanted := range []string{"Namespace/bpa-system", "Deployment/bpa-controller", "ClusterRole/bpa-depot-writer", "Service/depot", "EndpointSlice/depot-machine"} {
+	if _, there := all["ValidatingAdmissionPolicy/bpa-pod-security"]; there {
+		t.Error("the policy would warn of namespaces that this machine restricts")
+	}
+	for _, wanted := range []string{"Namespace/bpa-system", "ValidatingAdmissionPolicy/bpa-select-hosts", "Deployment/bpa-controller", "ClusterRole/bpa-depot-writer", "Service/depot", "EndpointSlice/depot-machine"} {
 		if _, there := all[wanted]; !there {
 			t.Errorf("no %s", wanted)
 		}

@@ -30,9 +30,10 @@ const (
 	softwareTask     = "github.com/akraino-icn/bpa/cmd/install-software"
 )
 
-// projectExcluded are the files of config/ that Deploy does not apply, because the machine's own
-// depot serves the cluster (see manifests.DepotService).
-var projectExcluded = []string{"400-depot-service.yaml", "depot.yaml"}
+// projectExcluded are the files of config/ that Deploy does not apply: the depot, because the machine's own
+// depot serves the cluster (see manifests.DepotService), and the warning about namespaces without a label,
+// because the machine's API server restricts them.
+var projectExcluded = []string{"400-depot-service.yaml", "501-pod-security.yaml", "depot.yaml"}
 
 // Deploy builds the project's images, applies config/ as `ko apply -f config/` does, and waits
 // until the project runs. It reports whether the manifests changed since the last time.
@@ -95,7 +96,7 @@ func projectManifests(config fs.FS) ([]byte, error) {
 	}
 	for _, name := range projectExcluded {
 		if !slices.Contains(files, name) {
-			return nil, fmt.Errorf("%s/%s does not exist: if the file was renamed, adapt projectExcluded, because a second depot would otherwise be deployed", projectConfig, name)
+			return nil, fmt.Errorf("%s/%s does not exist: if the file was renamed, adapt projectExcluded, because this machine would otherwise get a second depot or a wrong warning", projectConfig, name)
 		}
 	}
 	var joined bytes.Buffer

@@ -22,16 +22,29 @@ const (
 	tektonVersion = "v1.15.0"
 )
 
-// tektonFlags are the feature flags that differ from Tekton's defaults. With them, steps run under
-// the restricted pod security standard, start without waiting for injected sidecars, receive no
-// credentials implicitly, and may share workspaces on any node. The logs of a cancelled run stay
+// tektonSettings are the keys of Tekton's ConfigMaps that differ from its defaults, by file.
+//
+// With the feature flags, steps run under the restricted pod security standard, start without waiting for injected
+// sidecars, receive no credentials implicitly, and may share workspaces on any node. The logs of a cancelled run stay
 // readable.
-var tektonFlags = map[string]string{
-	"coschedule":         "disabled",
-	"disable-creds-init": "true",
-	"keep-pod-on-cancel": "true",
-	"running-in-environment-with-injected-sidecars": "false",
-	"set-security-context":                          "true",
+//
+// With the settings of the resolvers, a run can only name Tasks and Pipelines of this project. Every user who may create
+// runs could otherwise let the resolvers fetch addresses inside the site, and read the Tasks of other namespaces.
+var tektonSettings = map[string]map[string]string{
+	"config-feature-flags.yaml": {
+		"coschedule":         "disabled",
+		"disable-creds-init": "true",
+		"keep-pod-on-cancel": "true",
+		"running-in-environment-with-injected-sidecars": "false",
+		"set-security-context":                          "true",
+	},
+	"resolvers/config-feature-flags.yaml": {
+		"enable-bundles-resolver": "false",
+		"enable-git-resolver":     "false",
+		"enable-http-resolver":    "false",
+		"enable-hub-resolver":     "false",
+	},
+	"resolvers/cluster-resolver-config.yaml": {"allowed-namespaces": projectNamespace},
 }
 
 // tektonExcluded are the manifests that are not applied. Autoscaling is useless on one node, and
@@ -80,7 +93,7 @@ func (c Cluster) tektonManifests(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	stamp := key(runtime.Version(), tektonVersion, string(sums), base, fmt.Sprint(tektonFlags, tektonExcluded, tektonEdits))
+	stamp := key(runtime.Version(), tektonVersion, string(sums), base, fmt.Sprint(tektonSettings, tektonExcluded, tektonEdits))
 	cached, mark := c.Layout.Cache("tekton.yaml"), c.Layout.Cache("tekton.stamp")
 	if have, err := os.ReadFile(mark); err == nil && string(have) == stamp {
 		if resolved, err := os.ReadFile(cached); err == nil && allImagesExist(ctx, resolved) {
@@ -127,6 +140,11 @@ func joinTekton(config fs.FS) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	for path := range tektonSettings {
+		if !slices.Contains(files, path) {
+			return nil, fmt.Errorf("Tekton has no file %s, whose settings this machine changes", path)
+		}
+	}
 	slices.Sort(files) // file names begin with a number that gives the order
 	var joined bytes.Buffer
 	for _, path := range files {
@@ -152,16 +170,17 @@ func adjust(path string, text []byte) ([]byte, error) {
 		}
 		text = bytes.ReplaceAll(text, []byte(e.old), []byte(e.by))
 	}
-	if path == "config-feature-flags.yaml" {
+	if settings := tektonSettings[path]; settings != nil {
 		var err error
-		if text, err = setFlags(text); err != nil {
+		if text, err = set(text, settings); err != nil {
 			return nil, err
 		}
 	}
 	return bytes.ReplaceAll(text, []byte(`"devel"`), []byte(`"`+tektonVersion+`"`)), nil
 }
 
-func setFlags(text []byte) ([]byte, error) {
+// set changes keys of a ConfigMap. It is an error if the ConfigMap does not have them.
+func set(text []byte, settings map[string]string) ([]byte, error) {
 	var object struct {
 		APIVersion string            `json:"apiVersion"`
 		Kind       string            `json:"kind"`
@@ -171,9 +190,9 @@ func setFlags(text []byte) ([]byte, error) {
 	if err := yaml.Unmarshal(text, &object); err != nil {
 		return nil, err
 	}
-	for name, value := range tektonFlags {
+	for name, value := range settings {
 		if _, known := object.Data[name]; !known {
-			return nil, fmt.Errorf("unknown feature flag %q", name)
+			return nil, fmt.Errorf("the ConfigMap has no key %q", name)
 		}
 		object.Data[name] = value
 	}

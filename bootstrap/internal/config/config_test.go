@@ -45,14 +45,47 @@ func TestConfigurationFilesThatComponentsReadAreWritten(t *testing.T) {
 	files := Files(state, Facts{})
 	for _, c := range Plan(state).Components {
 		for _, arg := range append(slices.Clone(c.Args), c.Inputs...) {
-			_, value, found := strings.Cut(arg, "--config=")
-			if !found && strings.HasPrefix(arg, state.Etc()) {
-				value, found = arg, true
-			}
-			if _, written := files[value]; found && !written {
+			value := arg[strings.Index(arg, "=")+1:] // of a flag, or the whole argument
+			if _, written := files[value]; !written && strings.HasPrefix(value, state.Etc()+"/") {
 				t.Errorf("%s reads %s, which Files does not contain", c.Name, value)
 			}
 		}
+	}
+}
+
+// Pods in a namespace without a label must be restricted: a privileged pod is root on the machine. The attack
+// test asks a real API server with this file.
+func TestNamespacesAreRestrictedByDefault(t *testing.T) {
+	control := machineControlPlane(state)
+	if !slices.Contains(control.APIServer().Args, "--admission-control-config-file="+control.Admission) {
+		t.Errorf("the API server does not read %s", control.Admission)
+	}
+	if !slices.Contains(control.APIServer().Inputs, control.Admission) {
+		t.Errorf("the API server is not restarted when %s changes", control.Admission)
+	}
+	var file struct {
+		Kind    string
+		Plugins []struct {
+			Name          string
+			Configuration struct {
+				Kind       string
+				Defaults   map[string]string
+				Exemptions map[string][]string
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(Files(state, Facts{})[control.Admission]), &file); err != nil {
+		t.Fatal(err)
+	}
+	if file.Kind != "AdmissionConfiguration" || len(file.Plugins) != 1 || file.Plugins[0].Name != "PodSecurity" || file.Plugins[0].Configuration.Kind != "PodSecurityConfiguration" {
+		t.Fatalf("%+v", file)
+	}
+	got := file.Plugins[0].Configuration
+	if diff := cmp.Diff(map[string]string{"enforce": "restricted", "enforce-version": "latest", "warn": "restricted", "warn-version": "latest"}, got.Defaults); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string][]string{"namespaces": {"baremetal-operator-system"}}, got.Exemptions); diff != "" {
+		t.Errorf("exemptions (-want +got):\n%s", diff)
 	}
 }
 
@@ -143,7 +176,7 @@ func TestContainerdTrustsTheDepotsAuthority(t *testing.T) {
 
 // The API server of the machine and that of a test must be able to run side by side.
 func TestControlPlanesShareNothing(t *testing.T) {
-	other := ControlPlane{Bin: state.Bin, PKI: "/t/pki", Data: "/t/data", EtcdPort: "1", EtcdPeer: "2", Address: "127.0.0.1", Port: "3", ServiceCIDR: "10.0.0.0/24"}
+	other := ControlPlane{Bin: state.Bin, PKI: "/t/pki", Data: "/t/data", Admission: "/t/admission.yaml", EtcdPort: "1", EtcdPeer: "2", Address: "127.0.0.1", Port: "3", ServiceCIDR: "10.0.0.0/24"}
 	for _, c := range []supervisor.Component{other.Etcd(), other.APIServer()} {
 		for _, arg := range c.Args[1:] {
 			if strings.Contains(arg, "/state/") || strings.Contains(arg, layout.NodeIP) || strings.Contains(arg, ":2379") {

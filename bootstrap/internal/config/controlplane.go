@@ -14,6 +14,7 @@ type ControlPlane struct {
 	Bin         func(name string) string // returns the path of a program
 	PKI         string                   // folder with keys and certificates
 	Data        string                   // folder for data
+	Admission   string                   // file with the admission configuration of the API server
 	EtcdPort    string                   // etcd's port for clients
 	EtcdPeer    string                   // etcd's port for other members; etcd listens at it although there are none
 	Address     string                   // address at which the API server listens
@@ -46,7 +47,7 @@ func (c ControlPlane) Etcd() supervisor.Component {
 func (c ControlPlane) APIServer() supervisor.Component {
 	return supervisor.Component{
 		Name: "kube-apiserver", Needs: []string{"etcd"}, Notify: true, Grace: 2 * time.Second, Health: "https://" + c.Address + ":" + c.Port + "/readyz",
-		Inputs: []string{c.Bin("kube"), c.key("ca.crt"), c.key("apiserver.crt"), c.key("front-proxy-ca.crt"), c.key("sa.key")},
+		Inputs: []string{c.Bin("kube"), c.key("ca.crt"), c.key("apiserver.crt"), c.key("front-proxy-ca.crt"), c.key("sa.key"), c.Admission},
 		Args: []string{
 			c.Bin("kube-apiserver"),
 			"--bind-address=" + c.Address, "--secure-port=" + c.Port, "--advertise-address=" + c.Address,
@@ -59,7 +60,7 @@ func (c ControlPlane) APIServer() supervisor.Component {
 			"--service-account-issuer=https://kubernetes.default.svc",
 			"--service-account-key-file=" + c.key("sa.pub"), "--service-account-signing-key-file=" + c.key("sa.key"),
 			"--service-cluster-ip-range=" + c.ServiceCIDR, "--authorization-mode=Node,RBAC", "--allow-privileged",
-			"--enable-admission-plugins=NodeRestriction",
+			"--enable-admission-plugins=NodeRestriction", "--admission-control-config-file=" + c.Admission,
 			"--requestheader-client-ca-file=" + c.key("front-proxy-ca.crt"), "--requestheader-allowed-names=front-proxy-client",
 			"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
@@ -68,13 +69,16 @@ func (c ControlPlane) APIServer() supervisor.Component {
 	}
 }
 
+// Files returns the content of the configuration files by path.
+func (c ControlPlane) Files() map[string]string { return map[string]string{c.Admission: admission()} }
+
 func (c ControlPlane) key(file string) string { return filepath.Join(c.PKI, file) }
 
 // machineControlPlane returns the control plane of the machine. Its API server listens on the
 // bridge only, because other networks of the machine must not reach it.
 func machineControlPlane(l layout.Layout) ControlPlane {
 	return ControlPlane{
-		Bin: l.Bin, PKI: l.PKI(), Data: l.Data(), EtcdPort: "2379", EtcdPeer: "2380",
+		Bin: l.Bin, PKI: l.PKI(), Data: l.Data(), Admission: l.Etc("admission.yaml"), EtcdPort: "2379", EtcdPeer: "2380",
 		Address: layout.NodeIP, Port: "6443", ServiceCIDR: layout.ServiceCIDR,
 	}
 }

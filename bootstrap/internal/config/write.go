@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -11,7 +12,7 @@ import (
 
 // Files returns the content of all configuration files by path.
 func Files(l layout.Layout, f Facts) map[string]string {
-	return map[string]string{
+	files := map[string]string{
 		l.Etc("containerd.toml"):                        containerd(l, f),
 		l.Etc("certs.d", layout.Depot, "hosts.toml"):    depotHosts("http://"+layout.Depot, ""),
 		l.Etc("certs.d", layout.DepotTLS, "hosts.toml"): depotHosts("https://"+layout.DepotTLS, l.DepotCA()),
@@ -20,6 +21,8 @@ func Files(l layout.Layout, f Facts) map[string]string {
 		l.Etc("resolv.conf"):                            resolvConf(),
 		l.Etc("proxy.yaml"):                             proxy(l, f),
 	}
+	maps.Copy(files, machineControlPlane(l).Files())
+	return files
 }
 
 // Write writes the files. It does not touch a file that already has the wanted content, because a

@@ -36,7 +36,7 @@ const (
 const (
 	Get    = "get"
 	Create = "create"
-	Update = "update" // for a PUT of a tag or file; if it is new, create is enough: see Handler.authorize
+	Update = "update" // for a PUT of a tag or file; if it is new and no OS package, create is enough: see Handler.authorize
 	Delete = "delete"
 )
 
@@ -172,14 +172,22 @@ func uploadNeeds(verb, repository string, r *http.Request) []Access {
 	return all
 }
 
-// fileNeeds returns the right for a path below /files. Artifacts can also be downloaded there, at
+// fileNeeds returns the right for a path below /files. A new package needs the right to update. Artifacts can also be downloaded there, at
 // /files/{kind}/{owner}/{cluster}/{name}.
 func fileNeeds(verb string, parts []string) []Access {
 	if verb == Get && len(parts) >= 4 && slices.Contains(protocol.Kinds, protocol.Kind(parts[0])) {
 		return []Access{ofCluster(Get, Artifacts, parts[1], parts[2])}
 	}
-	return []Access{{verb, Files, "", strings.Join(parts, "/")}}
+	name := strings.Join(parts, "/")
+	if verb == Create && isPackage(name) {
+		verb = Update
+	}
+	return []Access{{verb, Files, "", name}}
 }
+
+// isPackage reports whether a plain file is in the folder of OS packages. Nodes install the highest version that
+// they find there, so a new file replaces the packages of all clusters.
+func isPackage(name string) bool { return strings.HasPrefix(name+"/", protocol.AptFolder+"/") }
 
 // artifactNeeds returns the rights for a path of the form
 // /v1/baremetalcluster/{owner}/{cluster}/{kind}/{name}, where kind may also be status. Other paths

@@ -27,10 +27,10 @@ func (h *Handler) authorize(r *http.Request, user User, access Access) (Access, 
 
 // isWhole reports whether the request is a PUT of the tag or plain file that access is about. Only
 // for such a request, the right to create may be enough. isWhole returns false for every request at
-// /v1.
+// /v1, and for OS packages.
 func isWhole(r *http.Request, access Access) bool {
 	return r.Method == http.MethodPut && access.Verb == Update &&
-		(access.Resource == Images && strings.HasPrefix(r.URL.Path, pingPath) || access.Resource == Files)
+		(access.Resource == Images && strings.HasPrefix(r.URL.Path, pingPath) || access.Resource == Files && !isPackage(access.Name))
 }
 
 // anyManifest lists the media types for the header Accept. Without them, a registry answers 404 for

@@ -13,6 +13,7 @@ func TestSeederAddsOnly(t *testing.T) {
 	const seeder = "system:serviceaccount:edge:seeder"
 	authorizer := &fakeAuthorizer{users: map[string]User{"tok": {Name: seeder}}, may: map[string][]Access{seeder: {
 		{Create, Images, "", "app"}, {Create, Images, "", "bpa-depot/artifacts"}, {Create, Files, "", "old"}, {Create, Files, "", "new"}, {Create, Files, "", "odd"},
+		{Create, Files, "", "apt/debian-12/a.deb"}, {Create, Files, "", "apt"}, {Create, Files, "", "aptitude/a.deb"},
 		{Create, Artifacts, "edge", "c"},
 	}}}
 	there := map[string]int{"/v2/app/manifests/old": 200, "/files/old": 200, "/files/odd": 500}
@@ -45,6 +46,11 @@ func TestSeederAddsOnly(t *testing.T) {
 		{"deletion needs a writer", "DELETE", "/v2/app/manifests/old", 403, "--clusterrole=bpa-depot-writer"},
 		{"new artifact by a tag", "PUT", "/v2/bpa-depot/artifacts/manifests/new", 403, "may not update artifacts"},
 		{"new upload", "PUT", "/v1/baremetalcluster/edge/c/os_images/new", 403, "may not update artifacts"},
+		{"new package for all nodes", "PUT", "/files/apt/debian-12/a.deb", 403, `may not update files.depot.bpa.akraino.org "apt/debian-12/a.deb". To allow it: kubectl create clusterrolebinding edge-seeder-bpa-depot-writer --clusterrole=bpa-depot-writer --serviceaccount=edge:seeder`},
+		{"new package by POST", "POST", "/files/apt/debian-12/a.deb", 403, "may not update"},
+		{"new package by an encoded path", "PUT", "/files/%61pt/debian-12/a.deb", 403, "may not update"},
+		{"the folder of packages", "PUT", "/files/apt", 403, "may not update"},
+		{"new file in another folder", "PUT", "/files/aptitude/a.deb", 200, ""},
 		{"part of a file", "PATCH", "/files/new", 403, "may not update files"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"path"
 	"slices"
+	"strings"
 )
 
 // User is the Kubernetes user of a token.
@@ -40,6 +42,9 @@ type Handler struct {
 	anonymousRead bool
 	getToken      string
 	log           *slog.Logger
+	// crossOrigin finds requests that a browser sends for another page: with the token that the browser knows, that
+	// page could write.
+	crossOrigin *http.CrossOriginProtection
 }
 
 // Option changes how a Handler behaves.
@@ -63,7 +68,7 @@ func WithLogger(log *slog.Logger) Option { return func(h *Handler) { h.log = log
 
 // New returns a Handler in front of next.
 func New(next http.Handler, opts ...Option) *Handler {
-	h := &Handler{next: next, scheme: "https", anonymousRead: true, getToken: "kubectl create token ACCOUNT", log: slog.Default()}
+	h := &Handler{next: next, scheme: "https", anonymousRead: true, getToken: "kubectl create token ACCOUNT", log: slog.Default(), crossOrigin: http.NewCrossOriginProtection()}
 	for _, opt := range opts {
 		opt(h)
 	}
@@ -75,6 +80,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// In the tus protocol, this header replaces the method. It is removed, so that the method that
 	// is served is the one that was authorized.
 	r.Header.Del("X-HTTP-Method-Override")
+	if h.crossOrigin.Check(r) != nil {
+		refuse(w, r, http.StatusForbidden, "a browser has sent this request for another page, which may not write to the depot")
+		return
+	}
 	token := tokenOf(r)
 	if r.URL.Path == tokenPath {
 		h.serveToken(w, r, token)
@@ -103,9 +112,13 @@ func isOpen(path string) bool {
 }
 
 // isPrivate reports whether a path always needs a token, also for reads: the installation status comes
-// from Kubernetes, which serves it to authorized accounts only.
+// from Kubernetes, which serves it to authorized accounts only. So does a path at /v1 that could be read in
+// more than one way: admit refuses it.
 func isPrivate(r *http.Request) bool {
 	all, err := needs(r)
+	if errors.Is(err, errPath) {
+		return strings.HasPrefix(path.Clean(r.URL.Path)+"/", "/v1/")
+	}
 	return err == nil && slices.ContainsFunc(all, func(a Access) bool { return a.Resource == ArtifactStatus })
 }
 

@@ -226,6 +226,49 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
+// A browser may know the token, because it asks for one by Basic authentication. It sends the token also with the
+// requests of other pages.
+func TestOtherPagesWriteNothing(t *testing.T) {
+	h := newHandler(newFake())
+	for _, tt := range []struct {
+		method string
+		header []string
+		status int
+	}{
+		{"PUT", nil, 200},
+		{"PUT", []string{"Sec-Fetch-Site", "same-origin"}, 200},
+		{"PUT", []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{"PUT", []string{"Origin", "https://evil.example"}, 403},
+		{"PUT", []string{"Origin", "https://depot.example:5443"}, 200},
+		{"GET", []string{"Sec-Fetch-Site", "cross-site"}, 200},
+	} {
+		got := ask(h, tt.method, "/files/a", append([]string{"Authorization", "Bearer tok-robot"}, tt.header...)...)
+		if got.Code != tt.status || got.Code == 403 && !strings.Contains(got.Body.String(), "another page") {
+			t.Errorf("%s with %q: %d %s; want %d", tt.method, tt.header, got.Code, got.Body, tt.status)
+		}
+	}
+}
+
+// A path at /v1 that routers could read in more than one way is never served without a token: it could name the
+// installation status.
+func TestAmbiguousPathsAreNotAnonymous(t *testing.T) {
+	for name, h := range map[string]http.Handler{"TLS": newHandler(newFake()), "plain": ReadOnly(http.HandlerFunc(store), "Elsewhere.")} {
+		for path, status := range map[string]int{
+			"/v1/baremetalcluster/c1/edge/status/a%2Fb":      400,
+			"/v1/baremetalcluster/c1/edge/status/a%5Cb":      400,
+			"/v1/baremetalcluster/c1/edge%2Fstatus":          400,
+			"/v1/baremetalcluster/c1/edge/x/%2e%2e/status":   400,
+			"/v1/baremetalcluster/c1/edge/os_images/image-1": 200,
+			"/files/apt/debian-12/./Packages":                200, // apt with Suites: ./
+			"/healthz":                                       200,
+		} {
+			if got := ask(h, "GET", path); got.Code != status || status == 400 && !strings.Contains(got.Body.String(), "send a plain path") {
+				t.Errorf("%s listener: %s: %d %s; want %d", name, path, got.Code, got.Body, status)
+			}
+		}
+	}
+}
+
 func TestLocal(t *testing.T) {
 	h := Local(http.HandlerFunc(store))
 	for _, tt := range []struct {

@@ -19,6 +19,10 @@ func ReadOnly(next http.Handler, where string) http.Handler {
 			return
 		}
 		if isPrivate(r) {
+			if _, err := needs(r); err != nil {
+				refuse(w, r, statusOf(err), err.Error())
+				return
+			}
 			refuse(w, r, http.StatusForbidden, "the installation status needs a token, which others could see on an unencrypted connection: ask at the TLS listener, or on the machine itself at its local listener")
 			return
 		}

@@ -194,6 +194,9 @@ func (s *filePutter) holds(name, sum string) bool {
 // a crash.
 func (s *filePutter) place(temp, name, sum string, createOnly bool) error {
 	place := path.Join(Dir, name)
+	if err := s.refuseLinks(name); err != nil {
+		return err
+	}
 	if err := s.root.MkdirAll(path.Dir(place), 0o755); err != nil {
 		return blocked(name, err)
 	}
@@ -216,6 +219,28 @@ func (s *filePutter) place(temp, name, sum string, createOnly bool) error {
 			return nil
 		}
 	}
+}
+
+// refuseLinks refuses a file below a link. An administrator may link folders for reading, but the right to write a
+// file depends on its name: a link could lead from there to the packages of the nodes, or out of files/.
+func (s *filePutter) refuseLinks(name string) error {
+	for i, c := range name {
+		if c != '/' {
+			continue
+		}
+		folder := name[:i]
+		info, err := s.root.Lstat(path.Join(Dir, folder))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return blocked(name, err)
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			return &putRefusal{http.StatusConflict, fmt.Sprintf("%q cannot be stored: %q is a link, and the depot writes through no links: use the folder's own name", name, folder)}
+		}
+	}
+	return nil
 }
 
 // blocked turns an error about the path of a file into a refusal that explains it.
