@@ -55,4 +55,11 @@ run kubectl --kubeconfig "$scratch/kubeconfig" run hello --image=registry.k8s.io
 run kubectl --kubeconfig "$scratch/kubeconfig" wait pod/hello --for=condition=Ready --timeout=120s
 run kubectl --kubeconfig "$scratch/kubeconfig" get pods --all-namespaces --output wide
 
-step "Done. Delete it with: kubectl delete provisioning $name --namespace $namespace"
+step "Done. To go on with it in your shell"
+cat <<END
+  eval "\$($BPA_STATE/bin/machine env)"
+  kubectl bpa status $name -n $namespace                 # the cluster, its nodes and its runs
+  kubectl bpa plan $name -n $namespace                   # what an edit of the spec would do
+  kubectl edit bpa $name -n $namespace                   # for example: add nfd to spec.KUDPlugins
+  kubectl delete bpa $name -n $namespace                 # resets its machines
+END

@@ -30,7 +30,13 @@ func upCommand(l layout.Layout) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runSteps(cmd.Context(), l, "up", upSteps(l, source, project))
+			if err := runSteps(cmd.Context(), l, "up", upSteps(l, source, project)); err != nil {
+				return err
+			}
+			if project {
+				sayHow(cmd.OutOrStdout(), l)
+			}
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&project, "project", project, "also deploy this project (see the deploy command)")
@@ -48,10 +54,14 @@ func deployCommand(l layout.Layout) *cobra.Command {
 				return err
 			}
 			progress := &build.Progress{}
-			return runSteps(cmd.Context(), l, "deploy", []step{{title: "project", progress: progress, run: func(ctx context.Context, log io.Writer) (string, error) {
+			err = runSteps(cmd.Context(), l, "deploy", []step{{title: "project", progress: progress, run: func(ctx context.Context, log io.Writer) (string, error) {
 				changed, err := cluster.Cluster{Layout: l, Source: source, Log: log, Progress: progress}.Deploy(ctx)
 				return remark(changed), err
 			}}})
+			if err == nil {
+				sayHow(cmd.OutOrStdout(), l)
+			}
+			return err
 		},
 	}
 }
