@@ -248,6 +248,9 @@ func (p *simPlaybooks) forget(nodes []contract.Node) error {
 		if err := p.pause(); err != nil {
 			return err
 		}
+		if !p.a.answers() { // a control plane can have become silent since the task has begun
+			return task.Because(contract.ReasonAPIUnavailable, errors.New("etcd has no majority"))
+		}
 		delete(p.a.etcd, lost.Name)
 		delete(p.a.nodes, lost.Name)
 		if len(p.a.etcd) > 0 && !p.a.answers() && len(p.request.Members) > 0 {
