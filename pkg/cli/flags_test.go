@@ -1,38 +1,46 @@
 package cli
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 )
 
 // TestFlagsOfKubectlKeepTheirMeaning checks that no command has a flag with the name or the letter of one of kubectl's,
 // such as --as: the command would act with other rights, or on another cluster, than the user has asked for.
 func TestFlagsOfKubectlKeepTheirMeaning(t *testing.T) {
-	kubectl := pflag.NewFlagSet("kubectl", pflag.ContinueOnError)
-	genericclioptions.NewConfigFlags(true).AddFlags(kubectl)
+	root := newRoot(genericclioptions.NewConfigFlags(true), &session{})
 	names, letters := map[string]bool{}, map[string]bool{}
-	kubectl.VisitAll(func(f *pflag.Flag) { names[f.Name], letters[f.Shorthand] = true, f.Shorthand != "" })
-	if !names["as"] || !letters["n"] {
-		t.Fatalf("flags of kubectl: %v, letters %v; want --as and -n among them", names, letters)
+	for _, found := range regexp.MustCompile(`(?m)^ +(?:-(\w), )?--([\w-]+)`).FindAllStringSubmatch(root.PersistentFlags().FlagUsages(), -1) {
+		letters[found[1]], names[found[2]] = true, true
+	}
+	delete(letters, "")
+	if !names["as"] || !names["context"] || !letters["n"] {
+		t.Fatalf("flags of kubectl: %v, letters %v; want --as, --context and -n among them", names, letters)
 	}
 	commands := 0
 	var check func(*cobra.Command)
 	check = func(cmd *cobra.Command) {
 		commands++
-		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-			if names[f.Name] || letters[f.Shorthand] {
-				t.Errorf("%s defines --%s (-%s) itself, which is a flag of kubectl", cmd.CommandPath(), f.Name, f.Shorthand)
+		own := cmd.LocalNonPersistentFlags()
+		for name := range names {
+			if own.Lookup(name) != nil {
+				t.Errorf("%s defines --%s itself, which is a flag of kubectl", cmd.CommandPath(), name)
 			}
-		})
+		}
+		for letter := range letters {
+			if own.ShorthandLookup(letter) != nil {
+				t.Errorf("%s defines -%s itself, which is a flag of kubectl", cmd.CommandPath(), letter)
+			}
+		}
 		for _, sub := range cmd.Commands() {
 			check(sub)
 		}
 	}
-	check(newRoot(genericclioptions.NewConfigFlags(true), &session{}))
+	check(root)
 	if commands < 20 {
 		t.Errorf("only %d commands were checked", commands)
 	}
