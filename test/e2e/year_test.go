@@ -155,6 +155,7 @@ func (y *yearStory) begin(resume bool) {
 		if err := y.s.Get(y.t.Context(), client.ObjectKey{Namespace: y.s.Namespace, Name: yearCluster}, y.p); err != nil {
 			y.t.Fatal(err)
 		}
+		y.world.Kubernetes = y.p.Spec.Kubernetes.Version // an upgrade that has begun cannot be taken back
 		y.edit(specOf(y.world))
 	} else {
 		y.s.Apply(y.s.Provisioning(yearCluster, withSystem(osimage.NodeSystem), specOf(y.world), func(p *v1alpha1.Provisioning) {
