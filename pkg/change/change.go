@@ -259,10 +259,17 @@ func (s State) moved(slot contract.Slot, n contract.Node) bool {
 }
 
 // unreset returns the hosts that contain a part of the cluster, and from which it is to be removed. No node is installed
-// on them before.
-func (s State) unreset() (hosts []string) {
-	left := slices.DeleteFunc(s.compare().remove, s.installed)
-	for _, n := range slices.Concat(left, s.NotReset) {
+// on them before. While lost nodes are replaced, the unfinished nodes can be those with which a replacement goes on.
+func (s State) unreset() []string {
+	d, left := s.compare(), s.NotReset
+	if len(d.replace) == 0 {
+		left = slices.Concat(slices.DeleteFunc(d.remove, s.installed), left)
+	}
+	return hostsOf(left)
+}
+
+func hostsOf(nodes []contract.Node) (hosts []string) {
+	for _, n := range nodes {
 		hosts = append(hosts, n.Host)
 	}
 	return hosts

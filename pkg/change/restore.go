@@ -23,7 +23,7 @@ func (s State) restore() Step {
 	r := &step.Request
 	r.Restore = s.Restore
 	r.Lost, r.Kept = s.losses(names(lost))
-	r.Unreset = s.unreset()
+	r.Unreset = hostsOf(s.NotReset)
 	for i, slot := range r.Slots { // a lost node may be pinned to another host now
 		j := slices.IndexFunc(s.Wanted.Slots, func(w contract.Slot) bool { return w.Name == slot.Name && slices.Contains(replace, w.Name) })
 		if j >= 0 {

@@ -27,3 +27,13 @@ func TestUnreset(t *testing.T) {
 		}
 	}
 }
+
+// TestReplacementGoesOn: a replacement that has failed goes on with the host on which it has begun.
+func TestReplacementGoesOn(t *testing.T) {
+	begun := contract.Node{Name: "host-6", Host: "host-6", Roles: []string{contract.RoleControlPlane}}
+	s := State{Wanted: wanted("m1 m2 m3"), Installed: contract.Installed{Request: wanted("m1 m2 m3"), Nodes: []contract.Node{node("m1"), node("m2"), node("m3")}},
+		Unfinished: []contract.Node{begun}, Lost: map[string]bool{"m3": true}}
+	if step, ok := Next(s); !ok || step.Operation != contract.OperationAddControlPlane || len(step.Request.Unreset) > 0 {
+		t.Errorf("%t, %s, without %q", ok, step, step.Request.Unreset)
+	}
+}
