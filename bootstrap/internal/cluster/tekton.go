@@ -142,7 +142,7 @@ func joinTekton(config fs.FS) ([]byte, error) {
 	}
 	for path := range tektonSettings {
 		if !slices.Contains(files, path) {
-			return nil, fmt.Errorf("Tekton has no file %s, whose settings this machine changes", path)
+			return nil, fmt.Errorf("no file %s is in Tekton, whose settings this machine changes", path)
 		}
 	}
 	slices.Sort(files) // file names begin with a number that gives the order
