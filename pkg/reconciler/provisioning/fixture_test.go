@@ -239,7 +239,10 @@ func (f *fakeHosts) Unfence(_ context.Context, owner hosts.Owner, names []string
 }
 
 func (f *fakeHosts) HeldLive(ctx context.Context, owner hosts.Owner) ([]hosts.Host, error) {
-	return f.Held(ctx, owner)
+	if f.live == nil {
+		return f.Held(ctx, owner)
+	}
+	return f.live.Held(ctx, owner)
 }
 
 func (f *fakeHosts) Mark(_ context.Context, owner hosts.Owner, user contract.User, names []string) ([]string, error) {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/runs"
@@ -48,15 +49,17 @@ func (r *Reconciler) observeRuns(p *v1alpha1.Provisioning, seen *plan.Seen) erro
 var errRecordBehind = &notYet{"the cache does not show yet what the last run has recorded", behind}
 
 // recordBehind reports whether the API server itself has other records of the tasks than seen: another record of the
-// cluster or of its packages, other states of hosts, or another list of nodes. The cache can show the end of a run before
-// what its tasks have written. Without the last change of the record, a node that has just joined looks like the rest of a
-// failed run, which another run would remove; without that of the list, a standby that was just claimed looks like a host
-// that has no use any more; without that of the packages, a node looks as if it were still to be rebooted.
+// cluster or of its packages, other states of hosts, another list of nodes, or claims of other hosts. The cache can show the
+// end of a run before what its tasks have written. Without the last change of the record, a node that has just joined looks
+// like the rest of a failed run, which another run would remove; without that of the list, a standby that was just claimed
+// looks like a host that has no use any more; without that of the packages, a node looks as if it were still to be rebooted;
+// without that of the claims, a run that removes nodes would take the rest of a failed run from the list of nodes.
 func (r *Reconciler) recordBehind(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen) (bool, error) {
 	cm, err1 := r.configMapLive(ctx, p, contract.InstalledName(p.Name))
 	list, err2 := r.configMapLive(ctx, p, contract.InventoryName(p.Name))
 	packages, err3 := r.configMapLive(ctx, p, contract.SoftwareName(p.Name))
-	if err := errors.Join(err1, err2, err3); err != nil {
+	held, err4 := r.hosts.HeldLive(ctx, ownerOf(p))
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return false, err
 	}
 	live, record := plan.Seen{}, seen.Memory
@@ -74,7 +77,21 @@ func (r *Reconciler) recordBehind(ctx context.Context, p *v1alpha1.Provisioning,
 	}
 	same := equality.Semantic.DeepEqual // which cannot compare times
 	return !maps.Equal(live.States, seen.States) || !same(live.Memory, record) || !same(live.Nodes, seen.Nodes) ||
-		!reflect.DeepEqual(live.Software.Record, seen.Software.Record), nil
+		!reflect.DeepEqual(live.Software.Record, seen.Software.Record) || !holds(seen, held), nil
+}
+
+// holds reports whether these are the hosts that the Provisioning holds according to seen.
+func holds(seen plan.Seen, held []hosts.Host) bool {
+	number := 0
+	for _, h := range seen.Site {
+		if h.Ours {
+			number++
+		}
+	}
+	return number == len(held) && !slices.ContainsFunc(held, func(h hosts.Host) bool {
+		known := seen.Site[h.Name]
+		return !known.Ours || known.UID != h.UID
+	})
 }
 
 // observeWorkersLive asks the API server itself for all objects that may work on the hosts. Stale

@@ -174,6 +174,41 @@ func TestNoRunOnAnOldRecord(t *testing.T) {
 	}
 }
 
+// TestNoRemovalWithAnOldClaim: the cache can show the end of a run before the claims of its hosts. A run that has failed has
+// left a node on such a host. Then no run removes other nodes: it would write a list of nodes without this node, and the
+// next run would look for it under the name of its host.
+func TestNoRemovalWithAnOldClaim(t *testing.T) {
+	site, nodes := fleet()
+	site.live, _ = fleet()
+	site.live.all[4].Holder = site.live.all[0].Holder
+	left := nodes[2]
+	left.Name, left.Host, left.HostUID, left.Address = "workers-4", "host-5", "u5", "10.0.0.5"
+	w := installedEdge(t, site, append(slices.Clone(nodes), left))
+	request, err := from.Provisioning(w.stored(t), settings.Depot{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: nodes[:3], EtcdNext: 2}))
+	cm.Data[contract.KeyHosts] = `{"u1":"used","u2":"used","u3":"used","u5":"used"}`
+	w.add(t, cm, true)
+	w.change(t, func(p *v1alpha1.Provisioning) { p.Spec.NodeSets[0].Count.Active = 1 })
+	_ = w.visit(t, at) // comes back
+	if w.runNamed(t, "edge-1-remove-nodes-2") != nil {
+		t.Error("a run was started while the cache does not show the claim of host-5")
+	}
+	site.all, site.live = site.live.all, nil
+	w.sync(t)
+	if err := w.visit(t, at); err != nil {
+		t.Fatal(err)
+	}
+	if w.runNamed(t, "edge-1-remove-nodes-2") == nil {
+		t.Fatalf("no run; calls: %q", w.calls())
+	}
+	if r := w.request(t).Remove; !slices.Contains(r.Nodes, left.Name) {
+		t.Errorf("the run removes %q, want %s among them", r.Nodes, left.Name)
+	}
+}
+
 // TestFault_SIP_4_5_2_CompleteClusterStaysReady: if there was no free host, SIP reported even a
 // complete cluster as unschedulable in its next reconcile.
 func TestFault_SIP_4_5_2_CompleteClusterStaysReady(t *testing.T) {
