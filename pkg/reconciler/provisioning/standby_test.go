@@ -209,6 +209,29 @@ func TestNoRemovalWithAnOldClaim(t *testing.T) {
 	}
 }
 
+// TestLeftoverKeepsItsName: the rest of a failed addition is removed by the name of its node also if the list of nodes lacks
+// it, because another removal has written the list while its host was in quarantine. By the name of the host, the task
+// would find no Node to delete.
+func TestLeftoverKeepsItsName(t *testing.T) {
+	site, nodes := fleet()
+	site.all[4].Holder, site.all[4].Labels = site.all[0].Holder, map[string]string{contract.LabelNode: "workers-4"}
+	w := installedEdge(t, site, nodes[:3])
+	request, err := from.Provisioning(w.stored(t), settings.Depot{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: nodes[:3], EtcdNext: 2}))
+	cm.Data[contract.KeyHosts] = `{"u1":"used","u2":"used","u3":"used","u5":"used"}`
+	w.add(t, cm, true)
+	w.settle(t)
+	if w.runNamed(t, "edge-1-remove-nodes-2") == nil {
+		t.Fatalf("no run; calls: %q", w.calls())
+	}
+	if r := w.request(t).Remove; r == nil || !slices.Equal(r.Nodes, []string{"workers-4"}) {
+		t.Errorf("the run removes %+v, want workers-4", r)
+	}
+}
+
 // TestFault_SIP_4_5_2_CompleteClusterStaysReady: if there was no free host, SIP reported even a
 // complete cluster as unschedulable in its next reconcile.
 func TestFault_SIP_4_5_2_CompleteClusterStaysReady(t *testing.T) {
