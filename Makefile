@@ -99,8 +99,8 @@ stories-test-year     := TestYear
 left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-same integration-long test-ansible test-year
 
 empty :=
-# stories runs the stories of the target on real clusters, with a time limit ($(1)). Two at a time use two cores best:
-# a story waits half of its time.
+# stories runs the stories of the target on real clusters, with a time limit ($(1)). Stories that are marked as parallel
+# run two at a time.
 stories = go test ./test/e2e -tags e2e -parallel 2 -run '^($(subst $(empty) ,|,$(stories-$@)))$$' -count=1 -v -timeout $(1)
 # long runs and records a target that make test leaves out.
 long = @[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray && make up, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }; hack/tested.sh $@ $(stories)

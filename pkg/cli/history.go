@@ -75,7 +75,7 @@ func (s *session) history(ctx context.Context, name, output string) error {
 func (s *site) historyPage(view historyView, now metav1.Time) string {
 	kept := "The controller deletes old runs.\n"
 	if view.Kept > 0 {
-		kept = fmt.Sprintf("The controller keeps the last %d runs.\n", view.Kept)
+		kept = fmt.Sprintf("The controller keeps at most the last %d runs.\n", view.Kept)
 	}
 	if len(view.Runs) == 0 {
 		return fmt.Sprintf("%s has no runs. %s", view.Name, kept)

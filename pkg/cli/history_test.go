@@ -46,7 +46,7 @@ func TestHistory(t *testing.T) {
 
 func TestHistoryWithoutRuns(t *testing.T) {
 	w := newStopped(t, provisioning("edge-1"))
-	w.expect(w.run(t.Context(), "history", "edge-1"), codeDone, "edge-1 has no runs. The controller keeps the last 5 runs.")
+	w.expect(w.run(t.Context(), "history", "edge-1"), codeDone, "edge-1 has no runs. The controller keeps at most the last 5 runs.")
 	w = newStopped(t, provisioning("edge-1"))
 	w.expect(w.run(t.Context(), "history", "edge-1", "-o", "json"), codeDone, `"runs": []`)
 }

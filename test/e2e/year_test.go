@@ -55,24 +55,14 @@ func TestYear(t *testing.T) {
 	y.steps(steps[from-1:], func(step year.Step) string { return again + strconv.Itoa(step.Number) })
 }
 
-// season is the seed of TestSeason.
-const season = 218909
-
-// TestSeason is a short year that each make test plays: a machine is exchanged, a worker comes in two edits, another
-// one leaves in a run that is cancelled and tried again, the kubeconfig is rotated, a node set grows while the pod of
-// its playbook is killed, packages drain nodes while controllers are killed, and a backup and a plugin follow.
+// TestSeason is a short year that each make test plays: see year.Season.
 func TestSeason(t *testing.T) {
 	t.Parallel()
-	y := newYear(t, "e2e-season", seasonHosts, false)
+	y := newYear(t, "e2e-season", year.SeasonHosts, false)
 	y.world = year.New(year.Newest)
 	y.begin(false)
-	y.steps(year.Quick(season, seasonSteps), func(year.Step) string { return "" })
+	y.steps(year.Season(), func(year.Step) string { return "" })
 }
-
-const (
-	seasonSteps = 8
-	seasonHosts = 5
-)
 
 // steps plays the steps and ends the year. again says how a step that has failed can be played again.
 func (y *yearStory) steps(steps []year.Step, again func(year.Step) string) {

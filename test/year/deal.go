@@ -87,11 +87,7 @@ func Names() []string {
 // Deal returns the first steps of a seed, from a world. The operations are dealt like cards: none comes again before all
 // others that are possible have come.
 func Deal(seed uint64, from World, steps int) []Step {
-	d := newDealer(seed, from, Names())
-	for len(d.steps) < steps {
-		d.next()
-	}
-	return d.steps
+	return newDealer(seed, from, Names()).deal(steps)
 }
 
 // All returns steps in which each operation but those of without comes at least once, and each event too. An
@@ -111,14 +107,14 @@ var quick = []string{
 	NarrowVariable, Rotate, LoseKubeconfig, BackUp, LoseWorker, Exchange, Silence, AddOther, RemoveOther,
 }
 
-// Quick is like Deal, from New(Newest), with quick operations only.
-func Quick(seed uint64, steps int) []Step {
-	d := newDealer(seed, New(Newest), quick)
-	for len(d.steps) < steps {
-		d.next()
-	}
-	return d.steps
-}
+// Season returns the steps of a short year, from New(Newest): a machine is exchanged, a worker comes in two edits, another
+// one leaves in a run that is cancelled and tried again, the kubeconfig is rotated, a node set grows while the pod of
+// its playbook is killed, packages drain nodes while controllers are killed, and a backup and a plugin follow. The seed
+// was chosen for that.
+func Season() []Step { return newDealer(218909, New(Newest), quick).deal(8) }
+
+// SeasonHosts is the number of machines that Season needs, with a free one for an exchange.
+const SeasonHosts = 5
 
 // dealer deals steps.
 type dealer struct {
@@ -134,6 +130,14 @@ type dealer struct {
 
 func newDealer(seed uint64, from World, names []string) *dealer {
 	return &dealer{random: rand.New(rand.NewPCG(seed, Version)), names: names, seen: map[string]bool{}, world: from.clone()}
+}
+
+// deal deals steps until there are so many, and returns all.
+func (d *dealer) deal(steps int) []Step {
+	for len(d.steps) < steps {
+		d.next()
+	}
+	return d.steps
 }
 
 // next deals one step.

@@ -49,14 +49,20 @@ func shellCommand(l layout.Layout) *cobra.Command {
 		Short: "Start a shell that uses this machine: kubectl, kubectl bpa and lab are in its PATH",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			for _, v := range variables(l, os.Getenv("PATH")) {
+				name, value, _ := strings.Cut(v, "=")
+				if err := os.Setenv(name, value); err != nil {
+					return err
+				}
+			}
 			shell := cmp.Or(os.Getenv("SHELL"), "/bin/sh")
-			return syscall.Exec(shell, []string{shell}, append(os.Environ(), variables(l, os.Getenv("PATH"))...))
+			return syscall.Exec(shell, []string{shell}, os.Environ())
 		},
 	}
 }
 
-// sayHow says how a person uses the machine.
-func sayHow(w io.Writer, l layout.Layout) {
+// printNextSteps prints how a person uses the machine.
+func printNextSteps(w io.Writer, l layout.Layout) {
 	machine := l.Bin("machine")
 	fmt.Fprintf(w, `
 To use this machine in your shell:

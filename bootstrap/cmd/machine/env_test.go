@@ -27,7 +27,7 @@ func TestEnvIsForAShell(t *testing.T) {
 		t.Errorf("%v, got:\n%swant:\n%s", err, got, want)
 	}
 	var how bytes.Buffer
-	sayHow(&how, layout.Layout{Root: "/var/lib/bpa"})
+	printNextSteps(&how, layout.Layout{Root: "/var/lib/bpa"})
 	if !strings.Contains(how.String(), `eval "$(/var/lib/bpa/bin/machine env)"`) {
 		t.Errorf("the hint: %s", &how)
 	}

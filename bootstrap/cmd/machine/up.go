@@ -34,7 +34,7 @@ func upCommand(l layout.Layout) *cobra.Command {
 				return err
 			}
 			if project {
-				sayHow(cmd.OutOrStdout(), l)
+				printNextSteps(cmd.OutOrStdout(), l)
 			}
 			return nil
 		},
@@ -59,7 +59,7 @@ func deployCommand(l layout.Layout) *cobra.Command {
 				return remark(changed), err
 			}}})
 			if err == nil {
-				sayHow(cmd.OutOrStdout(), l)
+				printNextSteps(cmd.OutOrStdout(), l)
 			}
 			return err
 		},

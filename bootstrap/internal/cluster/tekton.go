@@ -28,7 +28,7 @@ const (
 // sidecars, receive no credentials implicitly, and may share workspaces on any node. The logs of a cancelled run stay
 // readable.
 //
-// With the settings of the resolvers, a run can only name Tasks and Pipelines of this project. Every user who may create
+// With the settings of the resolvers, a run can only name Tasks and Pipelines of this project. Every user who can create
 // runs could otherwise let the resolvers fetch addresses inside the site, and read the Tasks of other namespaces.
 var tektonSettings = map[string]map[string]string{
 	"config-feature-flags.yaml": {
