@@ -36,7 +36,9 @@ type State struct {
 	MACs map[string][]string
 	// DrainSeconds limits the time in which the pods of a node must have left it.
 	DrainSeconds int
-	Rollout      Rollout
+	// DrainsSeconds is contract.Removal.DrainsSeconds.
+	DrainsSeconds int
+	Rollout       Rollout
 	// Restore describes the backup that the cluster gets before every other change; nil: none. The
 	// Kubernetes version of the backup is RestoreVersion; empty: it is not known.
 	Restore        *contract.Restore

@@ -52,7 +52,7 @@ func halfUpgraded(n contract.Node) bool { return halfChanged(n) && len(n.Target.
 func (s State) configureStep(a *ascent) Step {
 	step := s.upgradeStep(contract.OperationConfigure, a, s.Installed.Nodes)
 	u := step.Request.Upgrade
-	u.DrainSeconds, u.Patch, u.Narrow = 0, "", a.narrow
+	u.DrainSeconds, u.DrainsSeconds, u.Patch, u.Narrow = 0, 0, "", a.narrow
 	return step
 }
 

@@ -203,7 +203,7 @@ func (s State) uncordon(difference) (Step, bool) {
 // standby hosts. The task drains lost nodes that are Ready, too: a host in quarantine may still work.
 func (s State) removal(operation string, nodes []contract.Node, sets []contract.SetRemoval) Step {
 	step := s.step(operation, nil, nil, func(n contract.Node) bool { return !s.installed(n) || !isNamed(nodes, n.Name) })
-	removal := &contract.Removal{Nodes: names(nodes), Sets: sets, DrainSeconds: s.DrainSeconds}
+	removal := &contract.Removal{Nodes: names(nodes), Sets: sets, DrainSeconds: s.DrainSeconds, DrainsSeconds: s.DrainsSeconds}
 	step.Remove = names(nodes)
 	for _, r := range sets {
 		step.Remove = append(step.Remove, numberOf(r.Count, r.Name))

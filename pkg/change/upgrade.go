@@ -14,6 +14,8 @@ type Rollout struct {
 	MaxUnavailable int
 	// DrainSeconds limits the time in which the pods of a node must have left it.
 	DrainSeconds int
+	// DrainsSeconds is contract.Upgrade.DrainsSeconds.
+	DrainsSeconds int
 	// PauseAfterControlPlane keeps the workers from being upgraded, except those that are half changed.
 	PauseAfterControlPlane bool
 }

@@ -84,7 +84,7 @@ func (s State) upgradeStep(operation string, a *ascent, nodes []contract.Node) S
 	for i := range r.Sets {
 		r.Sets[i].Standby = min(r.Sets[i].Standby, s.standby(r.Sets[i].Name))
 	}
-	r.Upgrade = &contract.Upgrade{Nodes: names(nodes), From: a.from, Path: a.path, DrainSeconds: s.Rollout.DrainSeconds}
+	r.Upgrade = &contract.Upgrade{Nodes: names(nodes), From: a.from, Path: a.path, DrainSeconds: s.Rollout.DrainSeconds, DrainsSeconds: s.Rollout.DrainsSeconds}
 	if s.patches() {
 		r.Upgrade.Patch = s.patch(nodes)
 	}

@@ -112,6 +112,9 @@ type Removal struct {
 	// DrainSeconds limits the time in which the pods of one node must have left it. 0: no pod is
 	// evicted. Only an older build of BPA requests this, for nodes whose hosts are lost.
 	DrainSeconds int `json:"drainSeconds,omitempty"`
+	// DrainsSeconds is the time after which the run begins no other drain, so that its limit is not over before
+	// nodes have left. The next run drains the other nodes. 0: no limit.
+	DrainsSeconds int `json:"drainsSeconds,omitempty"`
 }
 
 // Upgrade describes which nodes a run upgrades.
@@ -127,6 +130,8 @@ type Upgrade struct {
 	Path []string `json:"path"`
 	// DrainSeconds limits the time in which the pods of one node must have left it.
 	DrainSeconds int `json:"drainSeconds"`
+	// DrainsSeconds is as in Removal.
+	DrainsSeconds int `json:"drainsSeconds,omitempty"`
 	// Patch is the requested patch level of the operating systems, a value that the user has chosen,
 	// such as a time. A node that has another one gets the packages that are available now. Empty: no
 	// node is patched.

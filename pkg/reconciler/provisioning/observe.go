@@ -40,12 +40,13 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		InstalledDigest: p.Status.InstalledDigest,
 		PassedOver:      p.Status.PassedOver,
 		Replace:         p.Spec.ReplacePolicy,
-		Limits:          plan.Limits{Attempts: settings.MaxAttempts, History: settings.RunHistory, HistoryAge: settings.RunHistoryAge, Runs: settings.MaxRuns, Drain: p.Spec.Timeouts.DrainTimeout(), UpgradeDrain: p.Spec.DrainTimeout()},
-		Upgrade:         p.Spec.Upgrade,
-		Unapplied:       plan.Unapplied(p),
-		Unconfirmed:     plan.UnconfirmedIn(&p.Status),
-		Settings:        settings.Invalid,
-		Depot:           from.DepotProblem(p, settings.Depot),
+		Limits: plan.Limits{Attempts: settings.MaxAttempts, History: settings.RunHistory, HistoryAge: settings.RunHistoryAge, Runs: settings.MaxRuns,
+			Drain: p.Spec.Timeouts.DrainTimeout(), UpgradeDrain: p.Spec.DrainTimeout(), Run: p.Spec.Timeouts.InstallTimeout()},
+		Upgrade:     p.Spec.Upgrade,
+		Unapplied:   plan.Unapplied(p),
+		Unconfirmed: plan.UnconfirmedIn(&p.Status),
+		Settings:    settings.Invalid,
+		Depot:       from.DepotProblem(p, settings.Depot),
 	}
 	err := observeSpec(p, settings, &seen)
 	if err != nil {

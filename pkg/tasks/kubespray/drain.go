@@ -35,6 +35,7 @@ type drainer struct {
 	members *installed
 	ports   Ports
 	limit   time.Duration // for one node
+	begins  time.Duration // after this time, no drain of another node begins; 0: no limit
 	// stays reports that the nodes stay in the cluster, so that a dead one must not be taken for
 	// drained.
 	stays bool
@@ -44,44 +45,73 @@ type drainer struct {
 	report func(done float64, step string)
 }
 
-// drain drains the nodes that leave.
-func (r *remover) drain(ctx context.Context, nodes []contract.Node) error {
-	return r.drainer().drain(ctx, nodes)
+// undrained are the nodes that a run leaves as they are, because they keep their pods.
+type undrained struct {
+	nodes []contract.Node
+	why   *task.Error // the first drain that was blocked, with the other ones; nil: only the time was too short
+}
+
+// failure is the error of a run that has done the rest; nil: it has not failed.
+func (u undrained) failure(done string) error {
+	if u.why == nil {
+		return nil
+	}
+	failed := *u.why
+	failed.Err = fmt.Errorf("%s. %w", done, u.why.Err)
+	return &failed
+}
+
+// block adds a node whose drain was blocked.
+func (u *undrained) block(n contract.Node, why *task.Error) {
+	u.nodes = append(u.nodes, n)
+	if u.why == nil {
+		u.why = why
+	} else {
+		u.why.Others = append(u.why.Others, n.Name)
+	}
 }
 
 func (r *remover) drainer() drainer {
 	return drainer{w: r.w, members: r.members, ports: r.ports, limit: time.Duration(r.in.Request.Remove.DrainSeconds) * time.Second,
+		begins: time.Duration(r.in.Request.Remove.DrainsSeconds) * time.Second,
 		report: func(done float64, step string) { r.progress.set(drainFrom+int(drainShare*done), step) }}
 }
 
 // drain moves the pods of some nodes to other nodes. First it cordons all of the nodes, so that no
 // pod moves to another one of them. Then it drains them one after the other, so that the cluster
 // never loses more pods at the same time than one node has. It does not wait until the pods run
-// elsewhere: the PodDisruptionBudgets of a workload decide how many may be missing. If a node cannot
-// be drained, all of them accept pods again.
-func (d drainer) drain(ctx context.Context, nodes []contract.Node) error {
+// elsewhere: the PodDisruptionBudgets of a workload decide how many may be missing.
+//
+// It returns the nodes that could not be drained, and those for which the time was too short. They accept pods
+// again, and the run goes on with the others. An error means that the run ends: then all of the nodes accept
+// pods again.
+func (d drainer) drain(ctx context.Context, nodes []contract.Node) (undrained, error) {
 	if len(nodes) == 0 {
-		return nil
+		return undrained{}, nil
 	}
 	users, err := d.w.cordoned(ctx)
 	if err != nil {
-		return unanswered("find the cordoned nodes", err)
+		return undrained{}, unanswered("find the cordoned nodes", err)
 	}
 	ours := func(name string) bool { return !users[name] || slices.Contains(d.members.now.Draining, name) }
 	all := slices.DeleteFunc(namesOf(nodes), func(name string) bool { return !ours(name) })
 	if err := d.members.change(ctx, func(next *contract.Installed) { next.Draining = with(next.Draining, all) }); err != nil {
-		return err
+		return undrained{}, err
 	}
-	err = d.drainAll(ctx, nodes)
-	if err == nil {
-		return nil
+	left, err := d.drainAll(ctx, nodes)
+	again := intersect(all, namesOf(left.nodes))
+	if err == nil && len(left.nodes) == len(nodes) {
+		err = left.why
+	}
+	if err != nil {
+		again = all
 	}
 	undo, cancel := undoing(ctx)
 	defer cancel()
-	if failed := uncordon(undo, d.w, d.members, all, d.ports); failed != nil {
+	if failed := uncordon(undo, d.w, d.members, again, d.ports); failed != nil {
 		fmt.Fprintf(d.ports.Log, "  %v; the next attempt does this\n", failed)
 	}
-	return err
+	return left, err
 }
 
 // undoing returns a context for uncordoning nodes after a failure. A cancelled run should leave no cordoned
@@ -93,26 +123,37 @@ func undoing(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 }
 
-func (d drainer) drainAll(ctx context.Context, nodes []contract.Node) error {
+func (d drainer) drainAll(ctx context.Context, nodes []contract.Node) (left undrained, err error) {
 	for _, n := range nodes {
 		if _, err := d.w.ask(ctx, "cordon "+n.Name, 64<<10); err != nil {
-			return unanswered("cordon node "+n.Name, err)
+			return left, unanswered("cordon node "+n.Name, err)
 		}
 	}
 	if d.limit <= 0 {
-		return nil
+		return left, nil
 	}
+	begun := time.Now()
 	for i, n := range nodes {
+		if d.begins > 0 && i > 0 && time.Since(begun) > d.begins {
+			fmt.Fprintf(d.ports.Log, "\nThe drains have taken %s, so these nodes wait for the next run: %s\n", time.Since(begun).Round(time.Second), names(nodes[i:]))
+			left.nodes = append(left.nodes, nodes[i:]...)
+			break
+		}
 		if slices.Contains(d.dead, n.Name) {
 			fmt.Fprintf(d.ports.Log, "\nNode %s does not work, so it is not drained\n", n.Name)
 			continue
 		}
 		report := func(done float64, step string) { d.report((float64(i)+done)/float64(len(nodes)), step) }
-		if err := d.drainNode(ctx, n.Name, report); err != nil {
-			return err
+		var blocked *task.Error
+		switch err := d.drainNode(ctx, n.Name, report); {
+		case errors.As(err, &blocked) && blocked.Reason == contract.ReasonDrainBlocked:
+			fmt.Fprintf(d.ports.Log, "  %v\n", err)
+			left.block(n, blocked)
+		case err != nil:
+			return left, err
 		}
 	}
-	return nil
+	return left, nil
 }
 
 // cordoned returns which nodes are cordoned. A node that a user has cordoned before its drain is not

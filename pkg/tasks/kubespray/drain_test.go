@@ -17,8 +17,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// A PodDisruptionBudget blocks the drain. The cluster is as before, and the failure names the
-// budget.
+// A PodDisruptionBudget blocks the drain of a node. The node is as before, the others leave, and the failure names
+// the budget. The next attempt only drains that node.
 func TestDrainThatIsBlocked(t *testing.T) {
 	t.Parallel()
 	l := newLiving(t, 3)
@@ -34,21 +34,64 @@ func TestDrainThatIsBlocked(t *testing.T) {
 	if f.Reason != contract.ReasonDrainBlocked || f.Host != "worker-2" {
 		t.Fatalf("%v\n%s", err, &l.log)
 	}
-	for _, want := range []string{"2 pods did not leave node worker-2 within 2s: shop/web-2-0 (PodDisruptionBudget shop/web allows no disruption)", "accepts pods again",
+	for _, want := range []string{"1 node removed: worker-1; worker-2 not drained yet. 2 pods did not leave node worker-2 within 2s: shop/web-2-0 (PodDisruptionBudget shop/web allows no disruption)", "accepts pods again",
 		"kubectl describe pdb web -n shop", "spec.timeouts.drain"} {
 		if !strings.Contains(f.Message, want) {
 			t.Errorf("message %q does not say %q", f.Message, want)
 		}
 	}
 	did := slices.Compact(l.did)
-	if diff := cmp.Diff([]string{"cordon worker-1", "cordon worker-2", "drain worker-1", "drain worker-2", "uncordon worker-1", "uncordon worker-2"}, did); diff != "" {
+	if diff := cmp.Diff([]string{"cordon worker-1", "cordon worker-2", "drain worker-1", "drain worker-2", "uncordon worker-2", "save worker-1", "remove-node.yml worker-1",
+		"save worker-1", "clean worker-1"}, did); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	l.expectMembers("master-1", "worker-1", "worker-2", "worker-3")
+	l.expectMembers("master-1", "worker-2", "worker-3")
 
-	l.did, l.stuck = nil, nil
+	l.did, l.stuck, l.in.Request.Remove.Nodes = nil, nil, []string{"worker-2"}
 	if _, err := l.run(); err != nil {
 		t.Fatalf("%v\n%s", err, &l.log)
+	}
+	l.expectDid("cordon worker-2", "drain worker-2", "save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2")
+	l.expectMembers("master-1", "worker-3")
+}
+
+// Two nodes are blocked: the failure names both.
+func TestDrainsThatAreBlocked(t *testing.T) {
+	t.Parallel()
+	l := newLiving(t, 3)
+	l.in.Request.Remove = &contract.Removal{Nodes: []string{"worker-1", "worker-2", "worker-3"}, DrainSeconds: 1}
+	l.stuck["worker-1"], l.stuck["worker-3"] = true, true
+	_, err := l.run()
+	if f := task.FailureOf(err); f.Reason != contract.ReasonDrainBlocked || f.Host != "worker-1" || !slices.Equal(f.Others, []string{"worker-3"}) {
+		t.Fatalf("%v\n%s", err, &l.log)
+	}
+	l.expectMembers("master-1", "worker-1", "worker-3")
+}
+
+// The time of a run is not enough for all drains. What is drained leaves, and the next run goes on.
+func TestDrainsThatTakeLong(t *testing.T) {
+	t.Parallel()
+	l := newLiving(t, 3)
+	l.in.Request.Remove = &contract.Removal{Nodes: []string{"worker-1", "worker-2"}, DrainSeconds: 30, DrainsSeconds: 1}
+	l.stuck["worker-1"] = true
+	inner, begun := l.commands, time.Now()
+	l.commands = func(command string, stdout, stderr io.Writer) (int, bool) {
+		if strings.Contains(command, " drain worker-1") && time.Since(begun) > 2*time.Second {
+			l.stuck["worker-1"] = false
+		}
+		return inner(command, stdout, stderr)
+	}
+	out, err := l.run()
+	if err != nil || out.Recap != "1 node removed: worker-1; worker-2 not drained yet" {
+		t.Fatalf("recap %q, %v\n%s", out.Recap, err, &l.log)
+	}
+	if l.cordoned["worker-2"] || len(l.now().Draining) > 0 {
+		t.Errorf("cordoned %v, draining %v", l.cordoned, l.now().Draining)
+	}
+	l.expectMembers("master-1", "worker-2", "worker-3")
+	l.in.Request.Remove.Nodes = []string{"worker-2"}
+	if out, err = l.run(); err != nil || out.Recap != "1 node removed: worker-2" {
+		t.Fatalf("recap %q, %v\n%s", out.Recap, err, &l.log)
 	}
 	l.expectMembers("master-1", "worker-3")
 }
@@ -57,7 +100,7 @@ func TestDrainThatIsBlocked(t *testing.T) {
 func TestDrainOfACordonedNode(t *testing.T) {
 	l := newLiving(t, 2)
 	l.in.Request.Remove = &contract.Removal{Nodes: []string{"worker-1", "worker-2"}, DrainSeconds: 1}
-	l.cordoned["worker-1"], l.stuck["worker-2"] = true, true
+	l.cordoned["worker-1"], l.stuck["worker-1"], l.stuck["worker-2"] = true, true, true
 	if _, err := l.run(); task.FailureOf(err).Reason != contract.ReasonDrainBlocked {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package kubespray
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type remover struct {
 	w        *watch          // asks the control planes that stay
 	ready    map[string]bool // the registered nodes at the start, and whether they are Ready
 	leave    []contract.Node // in this order
+	left     undrained       // nodes of the request that stay until the next run
 	c        contact         // with the visits of the machines of leave
 	absent   []absence       // machines that are left out of the reset
 }
@@ -154,7 +156,7 @@ func (r *remover) choose(ctx context.Context) error {
 // questions. Kubespray works through the first control plane, so those that leave are the last
 // ones.
 func (r *remover) order() error {
-	r.in.Request.Remove = &contract.Removal{Nodes: namesOf(r.leave), Alive: r.in.Request.Remove.Alive, DrainSeconds: r.in.Request.Remove.DrainSeconds}
+	r.in.Request.Remove = &contract.Removal{Nodes: namesOf(r.leave), Alive: r.in.Request.Remove.Alive, DrainSeconds: r.in.Request.Remove.DrainSeconds, DrainsSeconds: r.in.Request.Remove.DrainsSeconds}
 	r.in.Nodes, _ = inventory.Members(r.in.Request, r.in.Nodes)
 	staying := r.controlPlanes(namesOf(r.leave))
 	if len(staying) == 0 {
@@ -188,8 +190,8 @@ func (r *remover) stay() []contract.Node {
 	})
 }
 
-// run removes the chosen nodes. Up to the entry in Leaving it only evicts pods, and an error leaves
-// the cluster as it was.
+// run removes the chosen nodes, except those that cannot be drained. Up to the entry in Leaving it only
+// evicts pods, and an error leaves the cluster as it was.
 func (r *remover) run(ctx context.Context) error {
 	if err := r.checkServer(ctx); err != nil {
 		return err
@@ -200,7 +202,7 @@ func (r *remover) run(ctx context.Context) error {
 	if err := r.eachMember(ctx, (*cluster).checkQuorum); err != nil {
 		return err
 	}
-	if err := r.drain(ctx, r.toDrain()); err != nil {
+	if err := r.drain(ctx); err != nil {
 		return err
 	}
 	err := r.members.change(ctx, func(next *contract.Installed) {
@@ -230,7 +232,25 @@ func (r *remover) run(ctx context.Context) error {
 	if err := r.strike(ctx, errs); err != nil {
 		return err
 	}
-	return failedReset(r.leave, errs)
+	return cmp.Or(failedReset(r.leave, errs), r.left.failure(r.recap()))
+}
+
+// drain drains the nodes that leave. Those that keep their pods do not leave in this run.
+func (r *remover) drain(ctx context.Context) (err error) {
+	if r.left, err = r.drainer().drain(ctx, r.toDrain()); err != nil || len(r.left.nodes) == 0 {
+		return err
+	}
+	var leave []contract.Node
+	var visits []visit
+	for i, n := range r.leave {
+		if !named(r.left.nodes, n.Name) {
+			leave, visits = append(leave, n), append(visits, r.c.visits[i])
+		}
+	}
+	r.leave, r.c.nodes, r.c.visits = leave, leave, visits
+	r.absent = slices.DeleteFunc(r.absent, func(a absence) bool { return named(r.left.nodes, a.node.Name) })
+	r.in.Request.Remove.Nodes = namesOf(leave)
+	return nil
 }
 
 // meet connects to the machines of the nodes that leave. An error that a user can correct ends the
@@ -300,6 +320,9 @@ func (r *remover) recap() string {
 	text := []string{some(len(r.leave), "node") + " removed: " + names(r.leave)}
 	for _, a := range r.absent {
 		text = append(text, a.node.Host+" "+a.why+", so it was not reset")
+	}
+	if len(r.left.nodes) > 0 {
+		text = append(text, names(r.left.nodes)+" not drained yet")
 	}
 	return task.Cut(strings.Join(text, "; "), contract.MaxText)
 }

@@ -34,7 +34,8 @@ type upgrader struct {
 	// behind are the nodes of the batch on which the playbook runs, and unpatched those whose
 	// operating systems are patched. A node may be in both.
 	behind, unpatched []contract.Node
-	noted             noted // what must be available after the batch
+	left              undrained // nodes of the request that stay as they are until the next run
+	noted             noted     // what must be available after the batch
 }
 
 // upgrade upgrades the nodes of the request and returns the recap. No other node is changed, and none
@@ -79,7 +80,7 @@ func upgrade(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *
 		return "", err
 	}
 	progress.set(100, "The cluster is healthy")
-	return u.recap(), nil
+	return u.recap(), u.left.failure(u.recap())
 }
 
 // plan reads the record, and chooses the nodes of the request that are not upgraded yet.
@@ -244,7 +245,7 @@ func (u *upgrader) run(ctx context.Context) error {
 	if err := u.note(ctx); err != nil {
 		return err
 	}
-	if err := u.drainer().drain(ctx, u.batch); err != nil {
+	if err := u.drain(ctx); err != nil {
 		return err
 	}
 	if err := save(ctx); err != nil {
@@ -256,6 +257,18 @@ func (u *upgrader) run(ctx context.Context) error {
 		u.release(ctx)
 	}
 	return err
+}
+
+// drain drains the nodes of the batch. Those that keep their pods are not in it any more.
+func (u *upgrader) drain(ctx context.Context) (err error) {
+	if u.left, err = u.drainer().drain(ctx, u.batch); err != nil {
+		return err
+	}
+	keep := func(nodes []contract.Node) []contract.Node {
+		return slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return named(u.left.nodes, n.Name) })
+	}
+	u.batch, u.behind, u.unpatched = keep(u.batch), keep(u.behind), keep(u.unpatched)
+	return nil
 }
 
 // change runs the playbook, patches the operating systems, and waits for the nodes.

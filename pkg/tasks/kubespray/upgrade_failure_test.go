@@ -54,7 +54,8 @@ func TestUpgradeThatIsRefused(t *testing.T) {
 	}
 }
 
-// A pod that may not leave blocks the upgrade. The nodes were not changed, and accept pods again.
+// A pod that may not leave blocks the upgrade of its node. It was not changed, and accepts pods again. The others
+// of the batch are upgraded.
 func TestUpgradeWhoseDrainIsBlocked(t *testing.T) {
 	t.Parallel()
 	u := newUpgrading(t, false, 1, 3, "worker-1", "worker-2")
@@ -66,17 +67,18 @@ func TestUpgradeWhoseDrainIsBlocked(t *testing.T) {
 	u.budgets = []budget{b}
 	_, err := u.run()
 	if f := task.FailureOf(err); f.Reason != contract.ReasonDrainBlocked || f.Host != "worker-2" || !strings.Contains(f.Message, "kubectl describe pdb web -n shop") ||
-		!strings.Contains(f.Message, "The node accepts pods again") || !strings.HasSuffix(f.Message, "raise spec.upgrade.drainTimeout") {
+		!strings.HasPrefix(f.Message, "worker-1 upgraded to 1.35.4; worker-2 not drained yet. ") || !strings.Contains(f.Message, "The node accepts pods again") || !strings.HasSuffix(f.Message, "raise spec.upgrade.drainTimeout") {
 		t.Fatalf("%v\n%s", err, &u.log)
 	}
-	if u.cordoned["worker-1"] || u.cordoned["worker-2"] || len(u.now().Draining) > 0 || u.played("upgrade-cluster.yml") {
+	if u.cordoned["worker-1"] || u.cordoned["worker-2"] || len(u.now().Draining) > 0 || !slices.Contains(u.did, "upgrade-cluster.yml worker-1") {
 		t.Errorf("cordoned %v, draining %v, changes %v", u.cordoned, u.now().Draining, u.did)
 	}
-	u.expectLevels("1.34.3", map[string]string{})
+	u.expectLevels("1.34.3", map[string]string{"worker-1": "1.35.4"})
 	u.cordoned["worker-2"] = true // by a user
 	if _, err := u.run(); err == nil || !strings.Contains(task.FailureOf(err).Message, "The node stays cordoned, as it was before the drain") {
 		t.Errorf("cordoned by a user: %v", err)
 	}
+	u.expectLevels("1.34.3", map[string]string{"worker-1": "1.35.4"})
 	u.stuck["worker-2"], u.cordoned["worker-2"] = false, false
 	if _, err := u.run(); err != nil {
 		t.Fatalf("%v\n%s", err, &u.log)

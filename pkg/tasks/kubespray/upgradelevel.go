@@ -137,7 +137,11 @@ func (u *upgrader) recap() string {
 	if len(u.batch) == 0 {
 		return "no node is left to be " + u.verb()
 	}
-	return task.Cut(names(u.batch)+" "+u.done(), contract.MaxText)
+	text := names(u.batch) + " " + u.done()
+	if len(u.left.nodes) > 0 {
+		text += "; " + names(u.left.nodes) + " not drained yet"
+	}
+	return task.Cut(text, contract.MaxText)
 }
 
 // complete stores the record after a check of the whole cluster. If every node is at the level of the

@@ -49,5 +49,6 @@ func (u *upgrader) play(ctx context.Context) error {
 
 func (u *upgrader) drainer() drainer {
 	return drainer{w: u.w, members: u.members, ports: u.ports, limit: time.Duration(u.in.Request.Upgrade.DrainSeconds) * time.Second, stays: true, dead: u.dead,
+		begins: time.Duration(u.in.Request.Upgrade.DrainsSeconds) * time.Second,
 		report: func(done float64, step string) { u.progress.set(evictFrom+int((upgradeFrom-evictFrom)*done), step) }}
 }

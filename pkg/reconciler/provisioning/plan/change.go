@@ -41,7 +41,7 @@ func (s Seen) state(replaced []string) change.State {
 func (s Seen) withoutRestore(replaced []string) change.State {
 	state := change.State{
 		Wanted: s.Request, Unfinished: s.unfinished(), NotReset: s.notReset(), Lost: map[string]bool{}, Domains: map[string]string{}, MACs: map[string][]string{},
-		DrainSeconds: seconds(s.Limits.Drain), RemoveFirst: s.RemoveFirst, Released: s.releasedStandbys(),
+		DrainSeconds: seconds(s.Limits.Drain), DrainsSeconds: seconds(s.Limits.drains()), RemoveFirst: s.RemoveFirst, Released: s.releasedStandbys(),
 	}
 	state.Wanted.AddPlugins(s.plugins())
 	if s.Memory != nil {
@@ -73,6 +73,10 @@ func (s Seen) withoutRestore(replaced []string) change.State {
 }
 
 // seconds rounds up, because 0 seconds mean that a node is not drained.
+// drains is the time in which a run begins drains. The other half of its time is for what it does with the
+// drained nodes.
+func (l Limits) drains() time.Duration { return l.Run / 2 }
+
 func seconds(limit time.Duration) int { return int((limit + time.Second - 1) / time.Second) }
 
 func (s Seen) set(name string) *contract.Set {

@@ -16,3 +16,11 @@ func TestDrainIsNeverTurnedOff(t *testing.T) {
 		}
 	}
 }
+
+// The drains of a run leave half of its time to what is done with the drained nodes.
+func TestDrainsHaveHalfOfARun(t *testing.T) {
+	state := Seen{Memory: &contract.Installed{}, Limits: Limits{Run: 2 * time.Hour}}.State()
+	if state.DrainsSeconds != 3600 || state.Rollout.DrainsSeconds != 3600 {
+		t.Errorf("%d seconds for a removal and %d for an upgrade, want 3600", state.DrainsSeconds, state.Rollout.DrainsSeconds)
+	}
+}

@@ -200,6 +200,8 @@ type Limits struct {
 	// Drain is the time in which the pods of a node must have left it before it is removed, and
 	// UpgradeDrain that before it is upgraded.
 	Drain, UpgradeDrain time.Duration
+	// Run is the time limit of a run that changes the cluster; 0: none.
+	Run time.Duration
 }
 
 // State is the state of a run or a task.

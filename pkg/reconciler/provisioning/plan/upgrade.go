@@ -20,7 +20,7 @@ func (s Seen) rollout() change.Rollout {
 		}
 	}
 	return change.Rollout{
-		MaxUnavailable: s.Upgrade.Batch(workers), DrainSeconds: seconds(s.Limits.UpgradeDrain),
+		MaxUnavailable: s.Upgrade.Batch(workers), DrainSeconds: seconds(s.Limits.UpgradeDrain), DrainsSeconds: seconds(s.Limits.drains()),
 		PauseAfterControlPlane: s.Upgrade.PauseAfterControlPlane,
 	}
 }
