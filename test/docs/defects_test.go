@@ -30,7 +30,7 @@ func TestKnownDefects(t *testing.T) {
 			t.Errorf("the test of %s is %s, want TestKnownDefect%s", m[1], m[2], m[1])
 		}
 	}
-	if lines := strings.Count(string(page), "\n| L"); lines != len(rows) || lines == 0 {
+	if lines := strings.Count(string(page), "\n| L"); lines != len(rows) {
 		t.Errorf("the page has %d rows, and %d of them name a test", lines, len(rows))
 	}
 	found := stories(t)

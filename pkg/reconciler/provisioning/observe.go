@@ -94,7 +94,7 @@ func (r *Reconciler) observeNext(ctx context.Context, p *v1alpha1.Provisioning, 
 	}
 	step, starts := plan.Upcoming(seen, now)
 	if !starts {
-		return seen, nil
+		return seen, r.observeBeside(ctx, p, &seen, now)
 	}
 	if contract.OperationOf(step.Operation).ExcludesBackup() {
 		var err error

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -292,5 +293,40 @@ func TestSoftwareWaker(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
+	}
+}
+
+// TestSoftwareRunEndsForAnEdit: a run for Softwares is asked once to end when another change waits, which then starts.
+func TestSoftwareRunEndsForAnEdit(t *testing.T) {
+	w := withTools(t)
+	w.settle(t)
+	const run = "edge-1-software-2"
+	ends := func() string {
+		cm, err := w.kube.CoreV1().ConfigMaps(site).Get(t.Context(), contract.SoftwareName(name), metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cm.Data[contract.KeyEnds]
+	}
+	if w.runNamed(t, run) == nil || ends() != "" {
+		t.Fatalf("no run, or %q is to end", ends())
+	}
+	w.change(t, func(p *v1alpha1.Provisioning) {
+		p.Spec.Kubespray.Vars = map[string]apiextensionsv1.JSON{"kubelet_max_pods": {Raw: []byte("99")}}
+	})
+	w.settle(t)
+	if ends() != run {
+		t.Fatalf("%q is to end; conditions: %+v", ends(), w.stored(t).Status.Conditions)
+	}
+	w.tekton.ClearActions()
+	w.kube.ClearActions()
+	w.settle(t)
+	if calls := w.writes(); len(calls) > 0 {
+		t.Errorf("it is asked again: %v", calls)
+	}
+	w.finishSoftware(t, run, true)
+	w.settle(t)
+	if w.runNamed(t, "edge-1-upgrade-control-plane-3") == nil {
+		t.Errorf("the edit waits: %+v", w.stored(t).Status.Conditions)
 	}
 }

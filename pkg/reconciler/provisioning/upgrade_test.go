@@ -107,7 +107,7 @@ func needsNoHost(t *testing.T, w *fixture, after *v1alpha1.Provisioning) {
 	if err := json.Unmarshal([]byte(cm.Data[contract.KeyRequest]), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := &contract.Upgrade{Nodes: []string{"master-1"}, From: "1.34.3", Path: []string{"1.35.4"}, DrainSeconds: 600}
+	want := &contract.Upgrade{Nodes: []string{"master-1"}, From: "1.34.3", Path: []string{"1.35.4"}, DrainSeconds: 600, DrainsSeconds: 3600}
 	if diff := cmp.Diff(want, got.Upgrade); diff != "" || got.KubernetesVersion != "1.35.4" || !slices.Equal(got.Kept, []string{"worker-2"}) {
 		t.Errorf("version %s, lost nodes that stay %v (-want +got):\n%s", got.KubernetesVersion, got.Kept, diff)
 	}

@@ -62,7 +62,7 @@ func (w *simSite) runTask(j *simJob, run *tekton.PipelineRun, name string) error
 	case contract.TaskInstallPlugins:
 		return w.installPlugins(ctx, j, request)
 	case contract.TaskInstallSoftware:
-		return w.installSoftware(ctx, j, request)
+		return w.installSoftware(ctx, j, run.Name, request)
 	}
 	return fmt.Errorf("the walk does not know task %s", name)
 }
@@ -266,7 +266,7 @@ func (w *simSite) installPlugins(ctx context.Context, j *simJob, request contrac
 }
 
 // installSoftware gives the nodes of the run the packages of the request, one after the other.
-func (w *simSite) installSoftware(ctx context.Context, j *simJob, request contract.Request) error {
+func (w *simSite) installSoftware(ctx context.Context, j *simJob, name string, request contract.Request) error {
 	store, run := simStore{j.c, contract.SoftwareName(request.Provisioning)}, request.Software
 	text, err := store.Get(ctx, contract.KeySoftware)
 	if err != nil {
@@ -285,6 +285,9 @@ func (w *simSite) installSoftware(ctx context.Context, j *simJob, request contra
 	}
 	var failed error
 	for _, n := range members {
+		if ends, err := store.Get(ctx, contract.KeyEnds); err != nil || ends == name {
+			return err
+		}
 		row := contract.SoftwareNode{Node: n.Name, Host: n.HostUID, Checked: w.now, Tried: w.now, Architecture: "amd64"}
 		if m := w.machineOf(n); m == nil || !m.answers() {
 			row = record.Of(n)

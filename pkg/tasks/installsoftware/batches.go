@@ -59,7 +59,17 @@ func (r *run) drainAll(ctx context.Context, nodes []contract.Node) error {
 	if r.before, err = cluster.States(ctx); err != nil {
 		return unanswered(err)
 	}
-	for _, batch := range batches(nodes, r.in.Request.Software.Batch) {
+	all := batches(nodes, r.in.Request.Software.Batch)
+	for i, batch := range all {
+		ends, err := r.ports.Record.Get(ctx, contract.KeyEnds)
+		if err != nil {
+			return stored(err)
+		}
+		if ends == r.in.Run {
+			r.left = slices.Concat(all[i:]...)
+			fmt.Fprintf(r.ports.Log, "\nAnother change of the cluster comes first. These nodes wait for the next run: %s\n", names(r.left))
+			return nil
+		}
 		if err := r.batch(ctx, batch); err != nil {
 			return err
 		}

@@ -82,6 +82,7 @@ type run struct {
 	leave    func()
 	before   map[string]State // before the first drain
 	drained  bool             // the first drain has begun
+	left     []contract.Node  // wait for the next run, because another change of the cluster comes first
 	// begun and all count the nodes, for the progress.
 	begun, all int
 }
@@ -232,6 +233,9 @@ func (r *run) summary() string {
 		if n := count[s]; n > 0 {
 			text += fmt.Sprintf(", %d %s", n, strings.ToLower(string(s)))
 		}
+	}
+	if len(r.left) > 0 {
+		text += "; another change comes first, so these wait: " + names(r.left)
 	}
 	return text
 }

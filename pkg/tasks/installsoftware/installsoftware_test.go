@@ -225,3 +225,24 @@ func TestBatches(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A run that is asked to end changes no other batch, and says so. A request for another run has no effect.
+func TestAnotherChangeComesFirst(t *testing.T) {
+	w := newFixture(t).wants("driver:Drain")
+	w.in.Run = "edge-1-software-3"
+	w.record.data[contract.KeyEnds] = "edge-1-software-2"
+	w.onPlay = func(name string, nodes []string) {
+		if name == "apply.yml" && slices.Contains(nodes, "master-1") {
+			w.record.data[contract.KeyEnds] = "edge-1-software-3"
+		}
+	}
+	out, err := w.run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.expect([]string{"look.yml " + all, "cordon master-1", "drain master-1", "apply.yml master-1", "uncordon master-1"},
+		[]string{"master-1 driver Installed", "worker-1 driver Pending: waits for its turn", "worker-2 driver Pending: waits for its turn"})
+	if !strings.HasSuffix(out.Summary, "; another change comes first, so these wait: worker-1, worker-2") {
+		t.Errorf("summary %q", out.Summary)
+	}
+}

@@ -29,6 +29,8 @@ const (
 	Release Do = "Release"
 	// GiveBack releases hosts on which nothing was installed. The Provisioning stays.
 	GiveBack Do = "GiveBack"
+	// EndSoftware asks the run for Softwares to end after the batch of nodes on which it works.
+	EndSoftware Do = "EndSoftware"
 	// Fence asks Metal3 to power off lost hosts before a run replaces them.
 	Fence Do = "Fence"
 )

@@ -136,6 +136,8 @@ type Seen struct {
 	Plugins Plugins
 	// Software is what is known about the Softwares of the cluster.
 	Software Softwares
+	// Beside is the step that waits for the end of the active run for Softwares (see Beside); nil: none does.
+	Beside *Step
 	// Kubeconfig is the stored kubeconfig; nil: there is none.
 	Kubeconfig *Kubeconfig
 	// Collected means that the last run that has collected a kubeconfig (see LastCollected) returned a certificate that is

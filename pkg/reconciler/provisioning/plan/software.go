@@ -32,6 +32,8 @@ type Softwares struct {
 	// Seen.KeyChanged, for this run.
 	Started    *contract.SoftwareRun
 	KeyChanged bool
+	// Ends is the run that is asked to end after its batch; empty: none was.
+	Ends string
 }
 
 // Newest returns the newest run of a Software; nil before the first one.
@@ -109,6 +111,9 @@ func (s Seen) softwareAnswered() bool {
 	if asked == s.Software.Answered || s.nothingToLookAt() {
 		return true
 	}
+	if newest != nil && newest.Asked == asked && s.endedEarly(*newest) {
+		return false
+	}
 	if newest == nil || newest.State != Failed || newest.Asked != asked {
 		return asked == s.Software.Record.Asked
 	}
@@ -185,7 +190,7 @@ func (s Seen) paceSoftware(next *softwareRun, now time.Time) {
 		return
 	}
 	at, again := s.softwareRetry(*newest, *next)
-	if next.attempt = newest.Attempt + 1; newest.State == Failed && (costless(*newest, Classify(*newest).Reason) || s.cutShort(*newest)) {
+	if next.attempt = newest.Attempt + 1; newest.State == Failed && (costless(*newest, Classify(*newest).Reason) || s.cutShort(*newest)) || s.endedEarly(*newest) {
 		next.attempt = newest.Attempt
 	}
 	switch {
@@ -211,6 +216,9 @@ func (s Seen) softwareRetry(newest Run, next softwareRun) (time.Time, bool) {
 			return newest.Completed.Add(pause(newest.Attempt)), newest.Attempt < s.Limits.Attempts || s.cutShort(newest)
 		}
 		return retryAt(only, newest, cause)
+	}
+	if s.endedEarly(newest) {
+		return time.Time{}, true
 	}
 	if was := s.Software.Started; was != nil && slices.ContainsFunc(next.changes, func(c software.Change) bool { return c.Node != "" && !slices.Contains(was.Nodes, c.Node) }) {
 		return time.Time{}, true
@@ -276,29 +284,6 @@ func (s Seen) idle(step Step) bool {
 		return false
 	}
 	return step.After == 0 && step.Message == "" && step.Reason == string(Classify(*newest).Reason)
-}
-
-// besideSoftware returns the step while a run for Softwares is active. That run changes nothing that other
-// steps depend on, so conditions say what they would say without it. Only another run waits for its end.
-func besideSoftware(s Seen, r Run, now time.Time) Step {
-	without := s
-	without.Software.Runs = slices.DeleteFunc(slices.Clone(s.Software.Runs), func(r Run) bool { return r.State == Active })
-	if s.Hosts == nil {
-		without.Hosts = &Need{}
-	}
-	if s.SSH == nil {
-		without.SSH = &Need{}
-	}
-	without.forget()
-	switch step := next(without, now); step.Do {
-	case Stay, Prune, StoreKubeconfig:
-		return step
-	}
-	message := "run " + r.Name + " is running"
-	if s.edited(r) {
-		message += "; " + s.editedText(r)
-	}
-	return Step{Do: Stay, Reason: ReasonRunning, Message: message}
 }
 
 // softwareForNew returns the packages for the new machines of a run; nil: the run has none, or no packages

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -627,6 +628,26 @@ func (w *scene) needs() Seen {
 	return s
 }
 
+// beside simulates how observe finds out what waits for the end of a run for Softwares.
+func (w *scene) beside() *Step {
+	without, ok := Beside(w.seen)
+	if !ok {
+		return nil
+	}
+	if step, starts := Upcoming(without, w.now); !starts || !step.Waits() {
+		return nil
+	}
+	now := w.seen
+	defer func() { w.seen = now }()
+	w.seen = without
+	w.seen.Site = maps.Clone(w.seen.Site)
+	w.ask()
+	if next := Next(w.needs(), w.now); next.Waits() {
+		return &next
+	}
+	return nil
+}
+
 // host changes one host of the site.
 func (w *scene) host(t *testing.T, name, what, text string) {
 	h := w.seen.Site[name]
@@ -850,6 +871,7 @@ func (w *scene) describe() string {
 		w.seen.Software.Answered = s.Asked
 	}
 	seen := w.needs()
+	seen.Beside = w.beside()
 	w.last = Next(seen, w.now)
 	Report(w.p, seen, w.last, nil, nil, w.now)
 	w.seen.InstalledDigest, w.seen.PassedOver, w.seen.Restored = w.p.Status.InstalledDigest, w.p.Status.PassedOver, w.p.Status.Restore
