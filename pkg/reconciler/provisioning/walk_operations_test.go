@@ -119,7 +119,8 @@ func (w *simSite) pauseWork(paused bool) {
 }
 
 // react does what a user does about a cluster that waits for one: a run that was cancelled is tried again. A machine in
-// quarantine that still works, and whose node cannot be drained, is switched off.
+// quarantine that still works, and whose node cannot be drained, is switched off. A standby for which there was no host
+// when the spec requested it is claimed by another run: the controller only reports it.
 func (w *simSite) react() bool {
 	p := w.provisioning(name)
 	if p == nil {
@@ -136,6 +137,9 @@ func (w *simSite) react() bool {
 		w.annotate(contract.AnnotationRetry, "retry-")
 	case w.softwareCancelled():
 		w.annotate(contract.AnnotationSoftware, "again-")
+	case w.claimed != p.Generation && p.Status.IsReady() && strings.Contains(p.Status.GetCondition(v1alpha1.ConditionHostsClaimed).Message, "standby hosts missing"):
+		w.claimed = p.Generation
+		w.annotate(contract.AnnotationRetry, "retry-")
 	default:
 		return false
 	}

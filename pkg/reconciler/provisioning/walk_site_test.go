@@ -73,6 +73,7 @@ type simSite struct {
 	// The walk.
 	world             year.World
 	operation         string // the last one
+	claimed           int64  // the generation for which a user has asked for missing standbys
 	asked             int    // values of annotations until now
 	backup            string // name of the newest Backup
 	recipient         string
