@@ -17,9 +17,6 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/stamp"
 )
 
-// requirements are the Python requirements of kubespray v2.31.0, unchanged.
-var requirements = []string{"ansible==11.13.0", "cryptography==46.0.7", "jmespath==1.1.0", "netaddr==1.3.0"}
-
 // collections are the Ansible collections in kubespray's galaxy.yml, and the collections that these
 // need. The Python package ansible contains a hundred more, which prune removes.
 var collections = []string{
@@ -70,11 +67,18 @@ func (b *Builder) makeAnsibleImages(ctx context.Context) error {
 // on this machine too, and not only in the image.
 func (b *Builder) Venv() string { return b.cache("ansible", "venv") }
 
+// requirements returns the path of the list of Python packages, with the hash of each.
+func (b *Builder) requirements() string { return b.source("cmd", "kubespray", "requirements.txt") }
+
 // venvLayer creates the virtual environment and packs it as a layer. After a change of
 // unwantedNames it only packs the layer again.
 func (b *Builder) venvLayer(ctx context.Context) (string, error) {
-	key := stamp.Key(append(append([]string{osimage.Ansible.Key()}, requirements...), collections...)...)
-	err := b.once("virtual environment with ansible", key, []string{filepath.Join(b.Venv(), "bin", "ansible-playbook")}, func() error {
+	requirements, err := os.ReadFile(b.requirements())
+	if err != nil {
+		return "", err
+	}
+	key := stamp.Key(append([]string{osimage.Ansible.Key(), string(requirements)}, collections...)...)
+	err = b.once("virtual environment with ansible", key, []string{filepath.Join(b.Venv(), "bin", "ansible-playbook")}, func() error {
 		return b.installVenv(ctx)
 	})
 	if err != nil {
@@ -106,8 +110,9 @@ func (b *Builder) installVenv(ctx context.Context) error {
 	if err := run(ctx, "", nil, "/usr/bin/python3", "-m", "venv", venv); err != nil {
 		return err
 	}
-	pip := append([]string{"install", "--quiet", "--no-compile", "--only-binary=:all:"}, requirements...)
-	if err := run(ctx, "", nil, filepath.Join(venv, "bin", "pip"), pip...); err != nil {
+	err := run(ctx, "", nil, filepath.Join(venv, "bin", "pip"), "install", "--quiet", "--no-compile", "--no-deps", "--only-binary=:all:",
+		"--require-hashes", "--requirement", b.requirements())
+	if err != nil {
 		return err
 	}
 	packages := filepath.Join(venv, "lib", imagePython, "site-packages")
