@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 var (
 	walkSeed  = flag.Uint64("walk.seed", 0, "play only this seed of TestWalk")
 	walkSteps = flag.Int("walk.steps", lifeSteps, "how many operations of each seed TestWalk plays")
+	walkLives = flag.Uint64("walk.lives", sameLives, "how many seeds, from 1, TestWalk plays without -walk.time")
 	walkTime  = flag.Duration("walk.time", 0, "how long TestWalk plays seeds that are new each time; 0: it plays the same seeds as always")
 )
 
@@ -31,7 +33,7 @@ const lifeSteps = 60
 // visits and podWrites count those of all lives.
 var visits, podWrites atomic.Int64
 
-// sameLives is the number of seeds, from 1, that are played without -walk.time. They are the same each time, because a test of a
+// sameLives is the number of seeds that are played without -walk.time. They are the same each time, because a test of a
 // change must not fail for a defect that another change has made. New seeds find new defects: -walk.time=5m.
 const sameLives = 90
 
@@ -45,7 +47,7 @@ func TestWalk(t *testing.T) {
 		return
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // the site is small, and most of what is allocated is used once
-	start, first, last := time.Now(), uint64(1), uint64(sameLives)
+	start, first, last := time.Now(), uint64(1), *walkLives
 	switch {
 	case *walkTime > 0:
 		first, last = uint64(start.UnixNano()), math.MaxUint64
@@ -53,6 +55,7 @@ func TestWalk(t *testing.T) {
 		last = 2
 	}
 	t.Logf("the seeds begin with %d", first)
+	before := processorTime()
 	over := func() bool { return t.Failed() || *walkTime > 0 && time.Since(start) >= *walkTime }
 	var group sync.WaitGroup
 	var played, lives atomic.Int64
@@ -75,8 +78,19 @@ func TestWalk(t *testing.T) {
 	close(seeds)
 	group.Wait()
 	second := time.Since(start).Seconds()
+	t.Logf("%.1f seconds of processor time for 1,000 operations", (processorTime()-before).Seconds()*1000/float64(max(played.Load(), 1)))
 	t.Logf("%d operations in %d lives: %.0f a second, with %.0f visits of the controller and %.0f writes of pods",
 		played.Load(), lives.Load(), float64(played.Load())/second, float64(visits.Load())/second, float64(podWrites.Load())/second)
+}
+
+// processorTime returns how long this process has used processors. Unlike the time of day, it does not depend on what
+// else the machine does.
+func processorTime() time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		panic(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // TestWalkIsRepeatable: a seed gives the same life each time.
