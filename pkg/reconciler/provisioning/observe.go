@@ -91,17 +91,26 @@ func (r *Reconciler) observeNext(ctx context.Context, p *v1alpha1.Provisioning, 
 	if err := r.observePins(p, &seen); err != nil {
 		return seen, err
 	}
-	step, starts := plan.Upcoming(seen, now)
+	complete := seen
+	complete.Fix()
+	step, starts := plan.Upcoming(complete, now)
 	if !starts {
-		return seen, nil
+		return complete, nil
 	}
+	err := r.observeUpcoming(ctx, p, step, &seen, now)
+	seen.Fix()
+	return seen, err
+}
+
+// observeUpcoming checks what the run of this step needs, and that no Backup excludes it.
+func (r *Reconciler) observeUpcoming(ctx context.Context, p *v1alpha1.Provisioning, step plan.Step, seen *plan.Seen, now time.Time) error {
 	if contract.OperationOf(step.Operation).ExcludesBackup() {
 		var err error
 		if seen.BackingUp, err = r.activeBackup(p); err != nil || seen.BackingUp != "" {
-			return seen, err
+			return err
 		}
 	}
-	return seen, r.observeStart(ctx, p, step, &seen, now)
+	return r.observeStart(ctx, p, step, seen, now)
 }
 
 // observeStart checks what a run needs: hosts, a key, and a free run. A Provisioning that already

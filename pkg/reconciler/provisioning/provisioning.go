@@ -78,6 +78,7 @@ func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconc
 	}
 	if errors.Is(err, errQueued) {
 		seen.Queue = r.queue.observe(p, seen.Limits.Runs, now)
+		seen.Fix()
 		if next, err = plan.Next(seen, now), nil; next.Do == plan.StartRun {
 			// A run has ended meanwhile. Nothing else wakes a Provisioning that is not in the queue.
 			err = &notYet{"another run has just ended; this one starts in a moment", behind}
