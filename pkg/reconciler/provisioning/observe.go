@@ -2,7 +2,6 @@ package provisioning
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -257,22 +256,20 @@ func (r *Reconciler) observeObjects(ctx context.Context, p *v1alpha1.Provisionin
 		return err
 	}
 	if secret != nil {
-		endpoint, expires, err := resources.ReadKubeconfig(secret)
-		seen.Kubeconfig = &plan.Kubeconfig{Endpoint: endpoint, Expires: expires}
-		if err != nil {
-			seen.Kubeconfig.Broken = err.Error()
-		} else if since := secret.Annotations[contract.AnnotationDenied]; since != "" {
-			seen.Kubeconfig.Broken = "the cluster denies it since " + since
-		} else if m := seen.Memory; m != nil && m.Restored != "" && secret.Annotations[contract.AnnotationRestored] != m.Restored {
-			seen.Kubeconfig.Broken, seen.Kubeconfig.Outdated = "it is of before the restore of the cluster", true
+		k := r.readKubeconfig(p, secret)
+		if since := secret.Annotations[contract.AnnotationDenied]; k.Broken == "" && since != "" {
+			k.Broken = "the cluster denies it since " + since
+		} else if m := seen.Memory; k.Broken == "" && m != nil && m.Restored != "" && secret.Annotations[contract.AnnotationRestored] != m.Restored {
+			k.Broken, k.Outdated = "it is of before the restore of the cluster", true
 		}
+		seen.Kubeconfig = &k
 	}
 	key, err := r.secret(p, contract.KubeconfigKeyName(p.Name))
 	if err != nil {
 		return err
 	}
 	if access := collected(*seen); access != nil && key != nil {
-		seen.Collected = resources.Fits([]byte(access.Certificate), key.Data[resources.KeyPrivateKey], now)
+		seen.Collected = r.collectedUntil(p, access, key).After(now)
 	}
 	return nil
 }
@@ -309,22 +306,9 @@ func (r *Reconciler) observeStates(ctx context.Context, p *v1alpha1.Provisioning
 		cm, err = r.configMapLive(ctx, p, contract.InstalledName(p.Name))
 	}
 	if err == nil && cm != nil {
-		readStates(cm, seen)
+		r.readStates(p, cm, seen)
 	}
 	return err
-}
-
-// readStates reads the states of the hosts and the record of the cluster.
-func readStates(cm *corev1.ConfigMap, seen *plan.Seen) {
-	var err error
-	seen.States, err = contract.ParseHostStates(cm.Data[contract.KeyHosts])
-	// The controller creates the ConfigMap without the key. A task of an older build never writes it.
-	seen.Recorded = err == nil && cm.Data[contract.KeyHosts] != ""
-	seen.Proved = cm.Data[contract.KeyProved]
-	installed := &contract.Installed{}
-	if text := cm.Data[contract.KeyInstalled]; text != "" && json.Unmarshal([]byte(text), installed) == nil && len(installed.Nodes) > 0 {
-		seen.Memory = installed // otherwise it is rebuilt: see Seen.Remember
-	}
 }
 
 // collected returns the results of the last task collect-kubeconfig that has succeeded, also while later tasks of its run are

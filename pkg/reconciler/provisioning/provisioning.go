@@ -42,6 +42,7 @@ type Reconciler struct {
 	settings              func() Settings
 	clock                 clock.PassiveClock
 	random                io.Reader
+	parsed                parsed
 	// sshSecretVersion returns the resourceVersion of a Secret from a cache; empty: not known.
 	sshSecretVersion func(namespace, name string) string
 }

@@ -28,7 +28,7 @@ func (r *Reconciler) observeSoftware(ctx context.Context, p *v1alpha1.Provisioni
 		return err
 	}
 	if stored != nil {
-		s.Record, _ = contract.ParseSoftwareRecord(stored.Data[contract.KeySoftware]) // as in readJSON
+		s.Record = r.readSoftware(p, stored)
 	}
 	var started contract.Request
 	if err := r.readJSON(p, contract.SoftwareRequestName(p.Name), contract.KeyRequest, &started); err != nil {

@@ -138,8 +138,11 @@ func MoveKubeconfig(secret *corev1.Secret, address string) (moved *corev1.Secret
 	return moved, k.Server, nil
 }
 
-// Fits reports whether the certificate belongs to this key and has not expired.
-func Fits(certificate, key []byte, now time.Time) bool {
+// FitsUntil returns when the certificate expires. It is zero if the certificate does not belong to this key.
+func FitsUntil(certificate, key []byte) time.Time {
 	pair, err := tls.X509KeyPair(certificate, key)
-	return err == nil && pair.Leaf.NotAfter.After(now)
+	if err != nil {
+		return time.Time{}
+	}
+	return pair.Leaf.NotAfter
 }
