@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/akraino-icn/bpa/pkg/access"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
@@ -126,6 +127,18 @@ func (r *Reconciler) readKubeconfig(p *v1alpha1.Provisioning, secret *corev1.Sec
 			return plan.Kubeconfig{Broken: err.Error()}
 		}
 		return plan.Kubeconfig{Endpoint: endpoint, Expires: expires}
+	})
+}
+
+// readCA returns the CA, in PEM, that the stored kubeconfig trusts. It is empty if the kubeconfig cannot be used.
+func (r *Reconciler) readCA(p *v1alpha1.Provisioning, secret *corev1.Secret) string {
+	value := secret.Data[resources.KeyKubeconfig]
+	return parse(r.parsed.about(keyOf(p)), secret.Name, resources.KeyKubeconfig, string(value), func(string) string {
+		k, err := access.ParseKubeconfig(value)
+		if err != nil {
+			return ""
+		}
+		return string(k.CA)
 	})
 }
 
