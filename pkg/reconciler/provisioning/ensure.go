@@ -170,8 +170,8 @@ func (r *Reconciler) knownCA(p *v1alpha1.Provisioning, seen plan.Seen, operation
 		if secret == nil || secret.Annotations[contract.AnnotationRestored] != restored {
 			continue
 		}
-		if ca := r.readCA(p, secret); ca != "" {
-			return ca, nil
+		if k, err := r.readKubeconfig(p, secret); err == nil {
+			return string(k.CA), nil
 		}
 	}
 	return "", nil

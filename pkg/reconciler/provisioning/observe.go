@@ -256,13 +256,17 @@ func (r *Reconciler) observeObjects(ctx context.Context, p *v1alpha1.Provisionin
 		return err
 	}
 	if secret != nil {
-		k := r.readKubeconfig(p, secret)
-		if since := secret.Annotations[contract.AnnotationDenied]; k.Broken == "" && since != "" {
-			k.Broken = "the cluster denies it since " + since
-		} else if m := seen.Memory; k.Broken == "" && m != nil && m.Restored != "" && secret.Annotations[contract.AnnotationRestored] != m.Restored {
-			k.Broken, k.Outdated = "it is of before the restore of the cluster", true
+		seen.Kubeconfig = &plan.Kubeconfig{}
+		if k, err := r.readKubeconfig(p, secret); err != nil {
+			seen.Kubeconfig.Broken = err.Error()
+		} else {
+			seen.Kubeconfig.Endpoint, seen.Kubeconfig.Expires = k.Server, k.Leaf.NotAfter
 		}
-		seen.Kubeconfig = &k
+		if since := secret.Annotations[contract.AnnotationDenied]; seen.Kubeconfig.Broken == "" && since != "" {
+			seen.Kubeconfig.Broken = "the cluster denies it since " + since
+		} else if m := seen.Memory; seen.Kubeconfig.Broken == "" && m != nil && m.Restored != "" && secret.Annotations[contract.AnnotationRestored] != m.Restored {
+			seen.Kubeconfig.Broken, seen.Kubeconfig.Outdated = "it is of before the restore of the cluster", true
+		}
 	}
 	key, err := r.secret(p, contract.KubeconfigKeyName(p.Name))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
-// parsed has what the visits of each Provisioning have parsed. Most visits find the same texts as the visit before, and
+// parsed has what the last visit of each Provisioning has parsed. Most visits find the same texts as the visit before, and
 // parsing them again would be a third of the work of a visit.
 //
 // What it has follows from a text alone, so it is never stale. Readers must not change it.
@@ -25,7 +25,7 @@ type parsed struct {
 }
 
 // texts has, by where a text is from, the text that was parsed last and what it says.
-type texts map[source]text
+type texts map[source]*text
 
 // source is a field of an object that belongs to a Provisioning, and what is read from it.
 type source struct {
@@ -36,6 +36,7 @@ type source struct {
 type text struct {
 	text string
 	says any
+	used bool // in this visit
 }
 
 // about returns the texts of a Provisioning. Two visits of one Provisioning are never at the same time.
@@ -75,12 +76,23 @@ func (all texts) readJSON(object, field, now string, into any) {
 }
 
 func (all texts) parse(from source, now string, read func(string) any) any {
-	last, known := all[from]
-	if !known || last.text != now {
-		last = text{now, read(now)}
+	last := all[from]
+	if last == nil || last.text != now {
+		last = &text{text: now, says: read(now)}
 		all[from] = last
 	}
+	last.used = true
 	return last.says
+}
+
+// drop ends a visit: it forgets the texts that the visit has not used, such as those of an earlier run.
+func (all texts) drop() {
+	for from, is := range all {
+		if !is.used {
+			delete(all, from)
+		}
+		is.used = false
+	}
 }
 
 // readStates reads the states of the hosts and the record of the cluster.
@@ -119,27 +131,17 @@ func (r *Reconciler) readSoftware(p *v1alpha1.Provisioning, cm *corev1.ConfigMap
 	})
 }
 
-// readKubeconfig returns what the stored kubeconfig says, or why it cannot be used.
-func (r *Reconciler) readKubeconfig(p *v1alpha1.Provisioning, secret *corev1.Secret) plan.Kubeconfig {
-	return parse(r.parsed.about(keyOf(p)), secret.Name, resources.KeyKubeconfig, string(secret.Data[resources.KeyKubeconfig]), func(string) plan.Kubeconfig {
-		endpoint, expires, err := resources.ReadKubeconfig(secret)
-		if err != nil {
-			return plan.Kubeconfig{Broken: err.Error()}
-		}
-		return plan.Kubeconfig{Endpoint: endpoint, Expires: expires}
+// readKubeconfig reads a stored kubeconfig.
+func (r *Reconciler) readKubeconfig(p *v1alpha1.Provisioning, secret *corev1.Secret) (access.Kubeconfig, error) {
+	type result struct {
+		access.Kubeconfig
+		err error
+	}
+	found := parse(r.parsed.about(keyOf(p)), secret.Name, resources.KeyKubeconfig, string(secret.Data[resources.KeyKubeconfig]), func(string) result {
+		k, err := resources.ParseKubeconfig(secret)
+		return result{k, err}
 	})
-}
-
-// readCA returns the CA, in PEM, that the stored kubeconfig trusts. It is empty if the kubeconfig cannot be used.
-func (r *Reconciler) readCA(p *v1alpha1.Provisioning, secret *corev1.Secret) string {
-	value := secret.Data[resources.KeyKubeconfig]
-	return parse(r.parsed.about(keyOf(p)), secret.Name, resources.KeyKubeconfig, string(value), func(string) string {
-		k, err := access.ParseKubeconfig(value)
-		if err != nil {
-			return ""
-		}
-		return string(k.CA)
-	})
+	return found.Kubeconfig, found.err
 }
 
 // collectedUntil returns when the certificate that the last run has collected expires. It is zero if the certificate

@@ -60,7 +60,15 @@ func TestParsed(t *testing.T) {
 			t.Errorf("%s %q: %d after %d calls, want %d after %d", r.field, r.text, got, calls, r.want, r.calls)
 		}
 	}
-	if p.forget(at); read("a", "one") != 3 || calls != 5 {
+	p.about(at).drop()
+	read("a", "one")
+	if p.about(at).drop(); read("a", "one") != 3 || calls != 4 {
+		t.Errorf("a text that each visit uses is parsed %d times, want 4", calls)
+	}
+	if read("b", "four"); calls != 5 {
+		t.Error("a text that a visit has not used is remembered")
+	}
+	if p.forget(at); read("a", "one") != 3 || calls != 6 {
 		t.Errorf("a Provisioning that was deleted is remembered: %d calls", calls)
 	}
 }

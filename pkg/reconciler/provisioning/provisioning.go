@@ -67,6 +67,7 @@ func (r *Reconciler) FinalizeKind(ctx context.Context, p *v1alpha1.Provisioning)
 }
 
 func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconciler.Event {
+	defer r.parsed.about(keyOf(p)).drop()
 	now := r.clock.Now()
 	seen, err := r.observe(ctx, p, now)
 	r.queue.reconciled(p, seen.Limits.Runs, err)

@@ -27,7 +27,7 @@ type once[T any] struct {
 // facts must not change, unless Fix is called again. Readers must not change what they get.
 func (s *Seen) Fix() { s.derived = &derived{} }
 
-// fixed returns s, fixed. Without Fix, a caller may still change the facts of its own copy.
+// fixed returns s after Fix. If the caller has not called Fix, the copy of the caller stays as it is.
 func (s Seen) fixed() Seen {
 	if s.derived == nil {
 		s.Fix()
