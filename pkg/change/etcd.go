@@ -72,9 +72,18 @@ func (s State) whyStays(n contract.Node) string {
 
 // stuck returns the differences that no operation can remove.
 func (s State) stuck() []Refusal {
+	all := s.staying()
+	if len(all) == 0 {
+		return nil
+	}
 	if _, ok := Next(s); ok || !s.quorum() || len(Waiting(s)) > 0 {
 		return nil
 	}
+	return all
+}
+
+// staying returns the control planes that are not requested and that cannot be removed now.
+func (s State) staying() []Refusal {
 	d := s.compare()
 	var all []Refusal
 	leaving := slices.DeleteFunc(slices.Clone(s.Installed.Nodes), func(n contract.Node) bool {

@@ -33,8 +33,7 @@ func Upgrading(s State) *Progress {
 	if len(s.Installed.Nodes) == 0 {
 		return nil
 	}
-	p := &Progress{To: s.Wanted.KubernetesVersion, Total: len(s.Installed.Nodes), Versions: s.describeVersions()}
-	p.From, p.Newest = s.versions()
+	p := &Progress{To: s.Wanted.KubernetesVersion, Total: len(s.Installed.Nodes)}
 	a := s.ascent()
 	switch {
 	case a != nil:
@@ -43,6 +42,8 @@ func Upgrading(s State) *Progress {
 	case len(s.refusedUpgrade()) == 0 || !s.mixed() && !slices.ContainsFunc(s.Installed.Nodes, halfChanged):
 		return nil
 	}
+	p.From, p.Newest = s.versions()
+	p.Versions = s.describeVersions()
 	if s.patches() {
 		p.Patch, p.OnlyPatch = s.patch(s.Installed.Nodes), a != nil && len(a.path) == 1 && s.onlyPatches(a)
 	}

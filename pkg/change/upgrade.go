@@ -40,7 +40,7 @@ type ascent struct {
 
 // ascent returns the requested upgrade; nil: the nodes have what the spec requests, or it is refused.
 func (s State) ascent() *ascent {
-	if len(s.Installed.Nodes) == 0 || len(s.refusedUpgrade()) > 0 {
+	if s.haveAll(level{version: s.Wanted.KubernetesVersion, settings: s.Wanted.Settings()}) || len(s.refusedUpgrade()) > 0 {
 		return nil
 	}
 	oldest, newest := s.versions()
@@ -69,6 +69,11 @@ func (s State) ascent() *ascent {
 		s.patchFirst(a)
 	}
 	return a
+}
+
+// haveAll reports whether all nodes have this level.
+func (s State) haveAll(l level) bool {
+	return !slices.ContainsFunc(s.Installed.Nodes, func(n contract.Node) bool { return s.level(n) != l })
 }
 
 // patchFirst lets living nodes that are half patched be completed before variables are applied without a

@@ -95,7 +95,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 
 	r.queue = watchQueue(ctx, runs.Informer(), provisionings.Informer(), func() int { return r.settings().MaxRuns }, impl)
 	handle(ctx, provisionings.Informer(), impl.Enqueue)
-	addHandler(ctx, provisionings.Informer(), forgetDeleted(looks))
+	addHandler(ctx, provisionings.Informer(), forgetDeleted(looks.Forget, r.parsed.forget))
 	// The label contract.LabelCluster has the name of the Provisioning. Runs and their TaskRuns
 	// have this label, and so do the objects that the controller or the tasks write.
 	byLabel := impl.EnqueueLabelOfNamespaceScopedResource("", contract.LabelCluster)

@@ -46,5 +46,6 @@ func (r *Reconciler) moveEndpoint(ctx context.Context, p *v1alpha1.Provisioning,
 	at := *seen.Kubeconfig
 	at.Endpoint = endpoint
 	seen.Kubeconfig = &at
+	seen.Fix()
 	return nil
 }

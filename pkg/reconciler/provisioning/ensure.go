@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/akraino-icn/bpa/pkg/access"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -78,9 +79,15 @@ func (r *Reconciler) copyKubeconfig(have, want *corev1.Secret) {
 // copyKey replaces a key whose request is for the group of all administrators, as older builds of BPA
 // made it. The next kubeconfig then has a user of its own. Any other key stays.
 func copyKey(have, want *corev1.Secret) {
-	if _, own := access.UserOf(have.Data[resources.KeyCSR]); !own {
+	if !ofOwnUser(have) {
 		have.Data = want.Data
 	}
+}
+
+// ofOwnUser reports whether the request for a certificate is for a user of its own.
+func ofOwnUser(key *corev1.Secret) bool {
+	_, own := access.UserOf(key.Data[resources.KeyCSR])
+	return own
 }
 
 // ensureObjects creates or updates the objects that a run needs, except the run itself. It returns
@@ -163,7 +170,7 @@ func (r *Reconciler) knownCA(p *v1alpha1.Provisioning, seen plan.Seen, operation
 		if secret == nil || secret.Annotations[contract.AnnotationRestored] != restored {
 			continue
 		}
-		if k, err := access.ParseKubeconfig(secret.Data[resources.KeyKubeconfig]); err == nil {
+		if k, err := r.readKubeconfig(p, secret); err == nil {
 			return string(k.CA), nil
 		}
 	}
@@ -188,11 +195,15 @@ func (r *Reconciler) ensureRecords(ctx context.Context, p *v1alpha1.Provisioning
 
 // ensureKey makes sure that the key of the kubeconfig exists, and returns its certificate request.
 func (r *Reconciler) ensureKey(ctx context.Context, p *v1alpha1.Provisioning) (csr string, err error) {
+	secrets, name := r.kube.CoreV1().Secrets(p.Namespace), contract.KubeconfigKeyName(p.Name)
+	if have, err := secrets.Get(ctx, name, metav1.GetOptions{}); err == nil && metav1.IsControlledBy(have, p) && ofOwnUser(have) {
+		return string(have.Data[resources.KeyCSR]), nil // a new key for each run would cost more than the rest of its objects
+	}
 	key, err := resources.MakeKubeconfigKey(p, r.random)
 	if err != nil {
 		return "", err
 	}
-	key, err = ensure(ctx, p, r.kube.CoreV1().Secrets(p.Namespace), key, copyKey)
+	key, err = ensure(ctx, p, secrets, key, copyKey)
 	if err != nil {
 		return "", err
 	}

@@ -60,15 +60,19 @@ func (r *Reconciler) observeHealth(p *v1alpha1.Provisioning, site Settings, seen
 	return nil
 }
 
-// forgetDeleted ends the looks at a cluster whose Provisioning was deleted. A Provisioning that is deleted
-// by force is not reconciled any more.
-func forgetDeleted(monitor Monitor) cache.ResourceEventHandler {
+// forgetDeleted calls these functions when a Provisioning was deleted, so that nothing looks at its cluster or remembers
+// it any more. A Provisioning that is deleted by force is not reconciled any more.
+func forgetDeleted(forget ...func(key)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{DeleteFunc: func(o any) {
 		if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
 			o = last.Obj
 		}
-		if p, ok := o.(*v1alpha1.Provisioning); ok {
-			monitor.Forget(key{Namespace: p.Namespace, Name: p.Name})
+		p, ok := o.(*v1alpha1.Provisioning)
+		if !ok {
+			return
+		}
+		for _, f := range forget {
+			f(keyOf(p))
 		}
 	}}
 }

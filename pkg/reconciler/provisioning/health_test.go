@@ -175,7 +175,7 @@ func TestHealthOfADeletedCluster(t *testing.T) {
 		t.Error("a cluster that is being deleted is looked at")
 	}
 
-	handler := forgetDeleted(w.health)
+	handler := forgetDeleted(w.health.Forget)
 	for _, o := range []any{p, cache.DeletedFinalStateUnknown{Obj: p}} {
 		before := w.health.forgotten
 		if handler.OnDelete(o); w.health.forgotten != before+1 {

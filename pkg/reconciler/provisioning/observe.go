@@ -2,7 +2,6 @@ package provisioning
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -92,17 +91,26 @@ func (r *Reconciler) observeNext(ctx context.Context, p *v1alpha1.Provisioning, 
 	if err := r.observePins(p, &seen); err != nil {
 		return seen, err
 	}
-	step, starts := plan.Upcoming(seen, now)
+	complete := seen
+	complete.Fix()
+	step, starts := plan.Upcoming(complete, now)
 	if !starts {
-		return seen, r.observeBeside(ctx, p, &seen, now)
+		return complete, r.observeBeside(ctx, p, &complete, now)
 	}
+	err := r.observeUpcoming(ctx, p, step, &seen, now)
+	seen.Fix()
+	return seen, err
+}
+
+// observeUpcoming checks what the run of this step needs, and that no Backup excludes it.
+func (r *Reconciler) observeUpcoming(ctx context.Context, p *v1alpha1.Provisioning, step plan.Step, seen *plan.Seen, now time.Time) error {
 	if contract.OperationOf(step.Operation).ExcludesBackup() {
 		var err error
 		if seen.BackingUp, err = r.activeBackup(p); err != nil || seen.BackingUp != "" {
-			return seen, err
+			return err
 		}
 	}
-	return seen, r.observeStart(ctx, p, step, &seen, now)
+	return r.observeStart(ctx, p, step, seen, now)
 }
 
 // observeStart checks what a run needs: hosts, a key, and a free run. A Provisioning that already
@@ -249,13 +257,15 @@ func (r *Reconciler) observeObjects(ctx context.Context, p *v1alpha1.Provisionin
 		return err
 	}
 	if secret != nil {
-		endpoint, expires, err := resources.ReadKubeconfig(secret)
-		seen.Kubeconfig = &plan.Kubeconfig{Endpoint: endpoint, Expires: expires}
-		if err != nil {
+		seen.Kubeconfig = &plan.Kubeconfig{}
+		if k, err := r.readKubeconfig(p, secret); err != nil {
 			seen.Kubeconfig.Broken = err.Error()
-		} else if since := secret.Annotations[contract.AnnotationDenied]; since != "" {
+		} else {
+			seen.Kubeconfig.Endpoint, seen.Kubeconfig.Expires = k.Server, k.Leaf.NotAfter
+		}
+		if since := secret.Annotations[contract.AnnotationDenied]; seen.Kubeconfig.Broken == "" && since != "" {
 			seen.Kubeconfig.Broken = "the cluster denies it since " + since
-		} else if m := seen.Memory; m != nil && m.Restored != "" && secret.Annotations[contract.AnnotationRestored] != m.Restored {
+		} else if m := seen.Memory; seen.Kubeconfig.Broken == "" && m != nil && m.Restored != "" && secret.Annotations[contract.AnnotationRestored] != m.Restored {
 			seen.Kubeconfig.Broken, seen.Kubeconfig.Outdated = "it is of before the restore of the cluster", true
 		}
 	}
@@ -264,7 +274,7 @@ func (r *Reconciler) observeObjects(ctx context.Context, p *v1alpha1.Provisionin
 		return err
 	}
 	if access := collected(*seen); access != nil && key != nil {
-		seen.Collected = resources.Fits([]byte(access.Certificate), key.Data[resources.KeyPrivateKey], now)
+		seen.Collected = r.collectedUntil(p, access, key).After(now)
 	}
 	return nil
 }
@@ -301,22 +311,9 @@ func (r *Reconciler) observeStates(ctx context.Context, p *v1alpha1.Provisioning
 		cm, err = r.configMapLive(ctx, p, contract.InstalledName(p.Name))
 	}
 	if err == nil && cm != nil {
-		readStates(cm, seen)
+		r.readStates(p, cm, seen)
 	}
 	return err
-}
-
-// readStates reads the states of the hosts and the record of the cluster.
-func readStates(cm *corev1.ConfigMap, seen *plan.Seen) {
-	var err error
-	seen.States, err = contract.ParseHostStates(cm.Data[contract.KeyHosts])
-	// The controller creates the ConfigMap without the key. A task of an older build never writes it.
-	seen.Recorded = err == nil && cm.Data[contract.KeyHosts] != ""
-	seen.Proved = cm.Data[contract.KeyProved]
-	installed := &contract.Installed{}
-	if text := cm.Data[contract.KeyInstalled]; text != "" && json.Unmarshal([]byte(text), installed) == nil && len(installed.Nodes) > 0 {
-		seen.Memory = installed // otherwise it is rebuilt: see Seen.Remember
-	}
 }
 
 // collected returns the results of the last task collect-kubeconfig that has succeeded, also while later tasks of its run are

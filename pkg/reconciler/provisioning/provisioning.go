@@ -42,6 +42,7 @@ type Reconciler struct {
 	settings              func() Settings
 	clock                 clock.PassiveClock
 	random                io.Reader
+	parsed                parsed
 	// sshSecretVersion returns the resourceVersion of a Secret from a cache; empty: not known.
 	sshSecretVersion func(namespace, name string) string
 }
@@ -66,6 +67,7 @@ func (r *Reconciler) FinalizeKind(ctx context.Context, p *v1alpha1.Provisioning)
 }
 
 func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconciler.Event {
+	defer r.parsed.about(keyOf(p)).drop()
 	now := r.clock.Now()
 	seen, err := r.observe(ctx, p, now)
 	r.queue.reconciled(p, seen.Limits.Runs, err)
@@ -78,6 +80,7 @@ func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconc
 	}
 	if errors.Is(err, errQueued) {
 		seen.Queue = r.queue.observe(p, seen.Limits.Runs, now)
+		seen.Fix()
 		if next, err = plan.Next(seen, now), nil; next.Do == plan.StartRun {
 			// A run has ended meanwhile. Nothing else wakes a Provisioning that is not in the queue.
 			err = &notYet{"another run has just ended; this one starts in a moment", behind}

@@ -456,7 +456,7 @@ func TestWholeLife(t *testing.T) {
 	if secret.Labels[resources.LabelCAPICluster] != name || !strings.Contains(string(secret.Data["value"]), "https://10.0.0.1:6443") {
 		t.Errorf("kubeconfig Secret %+v", secret)
 	}
-	if !resources.Fits([]byte(certificate), key.Data[resources.KeyPrivateKey], now) {
+	if !resources.FitsUntil([]byte(certificate), key.Data[resources.KeyPrivateKey]).After(now) {
 		t.Error("the certificate request was not made with the stored key")
 	}
 

@@ -2,7 +2,6 @@ package provisioning
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +17,7 @@ import (
 func (r *Reconciler) readJSON(p *v1alpha1.Provisioning, name, key string, into any) error {
 	cm, err := r.configMap(p, name)
 	if err == nil && cm != nil && cm.Data[key] != "" {
-		_ = json.Unmarshal([]byte(cm.Data[key]), into)
+		r.parsed.about(keyOf(p)).readJSON(name, key, cm.Data[key], into)
 	}
 	return err
 }

@@ -64,7 +64,7 @@ func (r *Reconciler) recordBehind(ctx context.Context, p *v1alpha1.Provisioning,
 	}
 	live, record := plan.Seen{}, seen.Memory
 	if cm != nil {
-		readStates(cm, &live)
+		r.readStates(p, cm, &live)
 	}
 	if seen.Rebuilt {
 		record = nil
@@ -73,7 +73,7 @@ func (r *Reconciler) recordBehind(ctx context.Context, p *v1alpha1.Provisioning,
 		_ = json.Unmarshal([]byte(list.Data[contract.KeyNodes]), &live.Nodes) // as in readJSON
 	}
 	if packages != nil && !seen.Deleting { // see observeSoftware
-		live.Software.Record, _ = contract.ParseSoftwareRecord(packages.Data[contract.KeySoftware])
+		live.Software.Record = r.readSoftware(p, packages)
 	}
 	same := equality.Semantic.DeepEqual // which cannot compare times
 	return !maps.Equal(live.States, seen.States) || !same(live.Memory, record) || !same(live.Nodes, seen.Nodes) ||

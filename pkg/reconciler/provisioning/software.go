@@ -33,7 +33,7 @@ func (r *Reconciler) observeSoftware(ctx context.Context, p *v1alpha1.Provisioni
 		return err
 	}
 	if stored != nil {
-		s.Record, _ = contract.ParseSoftwareRecord(stored.Data[contract.KeySoftware]) // as in readJSON
+		s.Record = r.readSoftware(p, stored)
 		s.Ends = stored.Data[contract.KeyEnds]
 	}
 	var started contract.Request

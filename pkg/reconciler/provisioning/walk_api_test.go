@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,8 +58,9 @@ type simServer struct {
 
 // simEvent is a change of an object; nil: it was deleted.
 type simEvent struct {
-	name   string
-	object simObject
+	name    string
+	object  simObject
+	version int // of the API server
 }
 
 func newSimServer(now func() time.Time) *simServer {
@@ -95,14 +97,27 @@ func (s *simServer) remove(kind, name string) {
 
 func (s *simServer) tell(kind, name string, o simObject) {
 	if _, cached := s.caches[kind]; cached {
-		s.behind[kind] = append(s.behind[kind], simEvent{name, o})
+		s.behind[kind] = append(s.behind[kind], simEvent{name, o, s.version})
 	}
 }
 
-// catchUp shows the cache of a kind the next n changes.
-func (s *simServer) catchUp(kind string, n int) {
+// sortSince puts those changes of a kind that came after this version into the order of the objects' names.
+func (s *simServer) sortSince(version int, kind string) {
+	later := s.behind[kind]
+	for len(later) > 0 && later[0].version <= version {
+		later = later[1:]
+	}
+	slices.SortStableFunc(later, func(a, b simEvent) int { return strings.Compare(a.name, b.name) })
+}
+
+// catchUp shows the cache of a kind the next n changes. It calls changed after each.
+func (s *simServer) catchUp(kind string, n int, changed func(kind string, before, after simObject)) {
 	for _, e := range s.behind[kind][:n] {
 		err := error(nil)
+		var before simObject
+		if o, exists, _ := s.caches[kind].GetByKey(site + "/" + e.name); exists {
+			before = o.(simObject)
+		}
 		if e.object != nil {
 			err = s.caches[kind].Add(e.object)
 		} else {
@@ -110,6 +125,9 @@ func (s *simServer) catchUp(kind string, n int) {
 		}
 		if err != nil {
 			panic(err)
+		}
+		if before != nil || e.object != nil { // an object can be deleted before the cache has shown it
+			changed(kind, before, e.object)
 		}
 	}
 	s.behind[kind] = slices.Delete(s.behind[kind], 0, n)
@@ -158,11 +176,16 @@ func (s *simServer) collectGarbage() (found bool) {
 		}
 	}
 	for _, kind := range []string{kindRun, kindTask, kindConfigMap, kindSecret, kindAccount, kindRole, kindBinding} {
-		for _, name := range s.names(kind) {
-			if owner := metav1.GetControllerOf(s.objects[kind][name]); owner != nil && !uids[owner.UID] {
-				s.remove(kind, name)
-				found = true
+		var gone []string
+		for name, o := range s.objects[kind] {
+			if owner := metav1.GetControllerOfNoCopy(o); owner != nil && !uids[owner.UID] {
+				gone = append(gone, name)
 			}
+		}
+		slices.Sort(gone)
+		for _, name := range gone {
+			s.remove(kind, name)
+			found = true
 		}
 	}
 	return found

@@ -49,8 +49,10 @@ type simClient struct {
 	dead  bool
 	// pause is called before each write; nil: nothing else happens at this time.
 	pause func()
-	// releasing is held while a task releases a host.
+	// releasing is held while a task reads or releases a host. before is the version of the API server after its last other
+	// write.
 	releasing sync.Mutex
+	before    int
 	// said gets what the fault was.
 	said   func(string)
 	writes int
@@ -64,6 +66,7 @@ func (c *simClient) write(what, kind, name string, do func() error) error {
 	if c.dead {
 		return errDead
 	}
+	defer func() { c.before = c.s.version }()
 	c.writes++
 	if c.left == 0 {
 		return do()

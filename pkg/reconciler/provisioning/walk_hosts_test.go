@@ -207,6 +207,8 @@ type simHostClient struct {
 }
 
 func (h simHostClient) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	h.c.releasing.Lock() // see Patch
+	defer h.c.releasing.Unlock()
 	have := simStored[*metal3.BareMetalHost](h.c.s, kindHost, key.Name)
 	switch {
 	case h.c.dead:
@@ -236,8 +238,8 @@ func (h simHostClient) List(_ context.Context, into client.ObjectList, all ...cl
 	return nil
 }
 
-// Patch stores the changed host. Claims are released in several goroutines, in any order, so no task dies at a write
-// that releases a host: it would die at another one each time.
+// Patch stores the changed host. A task releases hosts in several goroutines, in any order. A seed must give the same life
+// each time, so no task dies at such a write, and the caches show these writes in the order of the hosts' names.
 func (h simHostClient) Patch(_ context.Context, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
 	changed := o.(*metal3.BareMetalHost)
 	do := func() error {
@@ -259,6 +261,7 @@ func (h simHostClient) Patch(_ context.Context, o client.Object, _ client.Patch,
 		}
 		h.c.releasing.Lock()
 		defer h.c.releasing.Unlock()
+		defer h.c.s.sortSince(h.c.before, kindHost)
 		return do()
 	}
 	return h.c.write("patch", kindHost, changed.Name, do)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -80,6 +81,7 @@ type simSite struct {
 	history           []string // the last things that have happened
 	wrong             error    // what must never happen has happened
 	visits, podWrites int
+	seen              func(what string) // gets each visit and each change of a cache
 }
 
 func newSimSite(seed uint64, kubernetes string) *simSite {
@@ -88,6 +90,7 @@ func newSimSite(seed uint64, kubernetes string) *simSite {
 		clusters: map[string]*simCluster{name: newSimCluster(), otherName: newSimCluster()}, looks: map[string]health.Report{}, watched: map[string]monitor.Cluster{},
 		jobs: map[string]*simJob{}, dirty: map[string]bool{}, due: map[string]time.Time{}, failures: map[string]int{}, notReset: map[string]bool{},
 		ctx: logging.WithLogger(context.Background(), zap.NewNop().Sugar()), world: year.New(kubernetes), pinKey: pinKey(), lag: 30, pace: 5,
+		seen: func(string) {},
 	}
 	w.server, w.clock = newSimServer(func() time.Time { return w.now }), clock.NewFakePassiveClock(w.now)
 	w.server.set(kindSecret, sshKey())
@@ -204,6 +207,7 @@ func (w *simSite) visit(cluster string) {
 		return
 	}
 	w.visits++
+	w.seen("visit of " + cluster + " at version " + strconv.Itoa(w.server.version))
 	original := cached.(*v1alpha1.Provisioning)
 	p := original.DeepCopy()
 	var event reconciler.Event
@@ -271,10 +275,7 @@ func (w *simSite) round() (busy bool) {
 		if kind == w.laggard && w.percent(85) {
 			n = 0
 		}
-		for _, e := range w.server.behind[kind][:n] {
-			w.concerns(kind, e)
-		}
-		w.server.catchUp(kind, n)
+		w.server.catchUp(kind, n, w.changed)
 	}
 	if w.percent(30) {
 		w.beside()
@@ -300,20 +301,40 @@ func (w *simSite) round() (busy bool) {
 	return busy
 }
 
-// concerns wakes the Provisionings that a change may be about.
-func (w *simSite) concerns(kind string, e simEvent) {
-	cluster := ""
+// changed wakes the Provisionings that a change of a cache concerns, as the event handlers of the controller do. before
+// or after is nil if the object did not exist or does not exist any more.
+func (w *simSite) changed(kind string, before, after simObject) {
+	enqueue := func(k key) { w.dirty[k.Name] = true }
+	wake := waker{lister: listers.NewProvisioningLister(w.server.caches[kindProvisioning]), enqueue: enqueue}
+	last := after
+	if last == nil {
+		last = before
+	}
+	w.seen(fmt.Sprintf("%s %s, deleted: %t", kind, last.GetName(), after == nil))
+	cluster, labelled := last.GetLabels()[contract.LabelCluster]
 	switch {
 	case kind == kindProvisioning:
-		cluster = e.name
-	case e.object != nil && kind != kindHost:
-		cluster = e.object.GetLabels()[contract.LabelCluster]
+		w.dirty[last.GetName()] = true
+	case kind == kindHost:
+		wake.hostChanged(site, last.GetName(), holderOf(before), holderOf(after))
+	case kind == kindBackup:
+		wake.backupChanged(last)
+	case kind == kindSoftware:
+		wake := softwareWaker{clusters: w.controller.clusters, enqueue: enqueue}
+		wake.changed(last)
+	case labelled:
+		w.dirty[cluster] = true
+	case kind == kindSecret:
+		wake.secretChanged(site, last.GetName())
 	}
-	for _, name := range []string{name, otherName} {
-		if cluster == "" || cluster == name {
-			w.dirty[name] = true
-		}
+}
+
+// holderOf returns the name of the holder of a host; empty: it has none, or does not exist.
+func holderOf(o simObject) string {
+	if h, ok := o.(*metal3.BareMetalHost); ok && h.Spec.ConsumerRef != nil {
+		return h.Spec.ConsumerRef.Name
 	}
+	return ""
 }
 
 // settle lets the site work until nothing happens any more and nothing is wrong. It returns what is still wrong at

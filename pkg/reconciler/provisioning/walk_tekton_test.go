@@ -28,7 +28,7 @@ type simJob struct {
 func (w *simSite) startJob(run *tekton.PipelineRun, name string) *simJob {
 	j := &simJob{c: &simClient{s: w.server, said: w.say}, results: map[string]string{}}
 	j.next, _ = iter.Pull(iter.Seq[struct{}](func(yield func(struct{}) bool) {
-		j.c.pause = func() { yield(struct{}{}) }
+		j.c.pause, j.c.before = func() { yield(struct{}{}) }, w.server.version
 		j.err = w.runTask(j, run, name)
 	}))
 	return j

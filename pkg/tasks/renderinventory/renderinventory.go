@@ -50,8 +50,11 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
 	}
 	logInventory(ports.Log, in.Request, rendered)
-	for key, text := range map[string][]byte{contract.KeyHostsINI: rendered.HostsINI, contract.KeyGroupVars: rendered.GroupVars} {
-		if err := ports.Inventory.Set(ctx, key, string(text)); err != nil {
+	for _, file := range []struct {
+		key  string
+		text []byte
+	}{{contract.KeyHostsINI, rendered.HostsINI}, {contract.KeyGroupVars, rendered.GroupVars}} {
+		if err := ports.Inventory.Set(ctx, file.key, string(file.text)); err != nil {
 			return Output{}, task.Because(ports.Reason(err), err)
 		}
 	}

@@ -56,7 +56,7 @@ func besideSoftware(s Seen, r Run, now time.Time) Step {
 	if s.SSH == nil {
 		without.SSH = &Need{}
 	}
-	without.forget()
+	without.Fix()
 	switch step := next(without, now); step.Do {
 	case Stay, Prune, StoreKubeconfig:
 		return step

@@ -176,10 +176,13 @@ func refusedText(all []change.Refusal) string {
 // hosts are lost.
 func Upcoming(s Seen, now time.Time) (Step, bool) {
 	s.Hosts, s.SSH, s.Queue, s.BackingUp = &Need{}, &Need{}, nil, ""
-	s.Site = maps.Clone(s.Site)
-	for name, h := range s.Site {
-		h.Live, h.PowerManaged = true, false // a run that waits until a host is off is about to start, too
-		s.Site[name] = h
+	if len(s.losses()) > 0 { // otherwise no decision depends on these facts, and what is derived stays true
+		s.Site = maps.Clone(s.Site)
+		for name, h := range s.Site {
+			h.Live, h.PowerManaged = true, false // a run that waits until a host is off is about to start, too
+			s.Site[name] = h
+		}
+		s.Fix()
 	}
 	step := Next(s, now)
 	return step, step.Do == StartRun
@@ -196,6 +199,7 @@ func Starting(s Seen, now time.Time) bool {
 // that needs no host, so that the cluster waits for a host.
 func WithoutSpare(s Seen, missing string, now time.Time) (Seen, bool) {
 	s.RemoveFirst, s.NoSpare = false, missing
+	s.derived = nil
 	step, starts := Upcoming(s, now)
 	switch {
 	case !starts:

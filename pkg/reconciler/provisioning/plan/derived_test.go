@@ -38,7 +38,7 @@ func TestDecisionsWithoutDerivedFacts(t *testing.T) {
 			t.Fatalf("seed %d: step (-each rule for itself +derived once):\n%s", seed, diff)
 		}
 		s := world()
-		s.forget()
+		s.Fix()
 		for range 2 {
 			if diff := cmp.Diff(factsOf(world()), factsOf(s)); diff != "" {
 				t.Fatalf("seed %d (-each rule for itself +derived once):\n%s", seed, diff)
@@ -51,5 +51,36 @@ func TestDecisionsWithoutDerivedFacts(t *testing.T) {
 	}
 	if changes < 100 {
 		t.Errorf("only %d worlds have a next change", changes)
+	}
+}
+
+// TestUpcomingWithDerivedFacts checks that Upcoming decides on the facts that it assumes, and that the decision of the
+// same visit does not depend on it.
+func TestUpcomingWithDerivedFacts(t *testing.T) {
+	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	lost := 0
+	for seed := range uint64(3000) {
+		world := func() Seen { return randomWorld(rand.New(rand.NewPCG(seed, 1)), now) }
+		assumed := world()
+		assumed.Hosts, assumed.SSH, assumed.Queue, assumed.BackingUp = &Need{}, &Need{}, nil, ""
+		for name, h := range assumed.Site {
+			h.Live, h.PowerManaged = true, false
+			assumed.Site[name] = h
+		}
+		s := world()
+		s.Fix()
+		got, _ := Upcoming(s, now)
+		if diff := cmp.Diff(decide(assumed, now), got); diff != "" {
+			t.Fatalf("seed %d: upcoming step (-with all facts assumed +after Fix):\n%s", seed, diff)
+		}
+		if diff := cmp.Diff(decide(world(), now), Next(s, now)); diff != "" {
+			t.Fatalf("seed %d: step (-alone +after Upcoming):\n%s", seed, diff)
+		}
+		if len(s.losses()) > 0 {
+			lost++
+		}
+	}
+	if lost < 100 {
+		t.Errorf("only %d worlds have a loss", lost)
 	}
 }

@@ -106,8 +106,7 @@ const recheck = 2 * time.Second
 // Next is the state machine: the first rule that applies returns the step. The rules are in the
 // order in which the steps of an installation need each other.
 func Next(seen Seen, now time.Time) Step {
-	seen.forget()
-	return decide(seen, now)
+	return decide(seen.fixed(), now)
 }
 
 func decide(seen Seen, now time.Time) Step {

@@ -61,7 +61,7 @@ func (s Seen) collectsFirst(now time.Time) bool {
 // confirms reports whether something that an earlier build did not apply waits for the request of a user.
 func (s Seen) confirms() bool {
 	s.Retry = ""
-	s.forget()
+	s.Fix()
 	return len(s.unconfirmed()) > 0 || s.unconfirmedUpgrade() || len(s.unconfirmedPlugins()) > 0
 }
 

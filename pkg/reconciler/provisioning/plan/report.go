@@ -20,7 +20,7 @@ import (
 // in addition to the step. The same state always gives the same status, so an unchanged state
 // causes no status update.
 func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now time.Time) {
-	s.forget()
+	s = s.fixed()
 	status := &p.Status
 	reportProgress(status, s, now) // before reportRun, because it reads the name of the previous run in the status
 	reportQueue(status, s, step, err)

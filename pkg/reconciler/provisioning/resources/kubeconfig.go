@@ -95,14 +95,20 @@ func MakeHealthSecret(p *v1alpha1.Provisioning, random io.Reader) (*corev1.Secre
 // ReadKubeconfig returns the API server of a stored kubeconfig and the time at which its
 // certificate expires.
 func ReadKubeconfig(secret *corev1.Secret) (endpoint string, expires time.Time, err error) {
-	bad := func(err error) (string, time.Time, error) {
-		return "", time.Time{}, fmt.Errorf("key %q of Secret %s: %w", KeyKubeconfig, secret.Name, err)
-	}
-	k, err := access.ParseKubeconfig(secret.Data[KeyKubeconfig])
+	k, err := ParseKubeconfig(secret)
 	if err != nil {
-		return bad(err)
+		return "", time.Time{}, err
 	}
 	return k.Server, k.Leaf.NotAfter, nil
+}
+
+// ParseKubeconfig reads a stored kubeconfig.
+func ParseKubeconfig(secret *corev1.Secret) (access.Kubeconfig, error) {
+	k, err := access.ParseKubeconfig(secret.Data[KeyKubeconfig])
+	if err != nil {
+		return k, fmt.Errorf("key %q of Secret %s: %w", KeyKubeconfig, secret.Name, err)
+	}
+	return k, nil
 }
 
 // MoveKubeconfig returns a copy of a stored kubeconfig that names the API server at another address,
@@ -138,8 +144,11 @@ func MoveKubeconfig(secret *corev1.Secret, address string) (moved *corev1.Secret
 	return moved, k.Server, nil
 }
 
-// Fits reports whether the certificate belongs to this key and has not expired.
-func Fits(certificate, key []byte, now time.Time) bool {
+// FitsUntil returns when the certificate expires. It is zero if the certificate does not belong to this key.
+func FitsUntil(certificate, key []byte) time.Time {
 	pair, err := tls.X509KeyPair(certificate, key)
-	return err == nil && pair.Leaf.NotAfter.After(now)
+	if err != nil {
+		return time.Time{}
+	}
+	return pair.Leaf.NotAfter
 }
