@@ -38,6 +38,7 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		Restore:         p.Annotations[contract.AnnotationRestore],
 		Restored:        p.Status.Restore,
 		InstalledDigest: p.Status.InstalledDigest,
+		ObservedRetry:   p.Status.ObservedRetry,
 		PassedOver:      p.Status.PassedOver,
 		Replace:         p.Spec.ReplacePolicy,
 		Limits:          plan.Limits{Attempts: settings.MaxAttempts, History: settings.RunHistory, HistoryAge: settings.RunHistoryAge, Runs: settings.MaxRuns, Drain: p.Spec.Timeouts.DrainTimeout(), UpgradeDrain: p.Spec.DrainTimeout()},
@@ -131,7 +132,7 @@ func (r *Reconciler) observeDeletion(ctx context.Context, p *v1alpha1.Provisioni
 		return fmt.Errorf("get namespace %s: %w", p.Namespace, err)
 	}
 	seen.Terminating = err == nil && namespace.DeletionTimestamp != nil
-	return r.observeWorkersLive(ctx, p, seen)
+	return r.observeWorkersLive(ctx, p, "", seen)
 }
 
 // observeSpec builds the request of this reconcile. All decisions and actions of the reconcile use
@@ -158,28 +159,24 @@ func observeSpec(p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) e
 // digest for the same spec. Therefore observeStarted replaces the run's digest in seen by the
 // digest that this build computes for the run. The stored digest does not change.
 func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) error {
-	cm, err := r.configMap(p, contract.RequestName(p.Name))
+	cm, err := r.requestOf(ctx, p, seen.Newest())
 	if err != nil || cm == nil {
 		return err
 	}
-	seen.StartedRetry = cm.Data[resources.KeyRetry]
-	if err := r.readJSON(p, cm.Name, contract.KeyRequest, &seen.Started); err != nil || seen.Unedited() {
-		return err
-	}
-	request := seen.Started // the first builds of BPA stored only the request
+	seen.Started = readRequest(cm)
 	was := startedFrom(ctx, p, cm)
-	if was != nil {
-		if request, err = from.Provisioning(was, settings.Depot); err != nil {
-			return nil // a newer build of BPA or a user wrote the spec in the ConfigMap
-		}
+	if was == nil || seen.Unedited() {
+		return nil
 	}
-	if request.Provisioning == "" {
-		return nil // a user emptied it
+	request, err := from.Provisioning(was, settings.Depot)
+	if err != nil {
+		return nil // another build of BPA wrote the spec in the ConfigMap
 	}
 	digest, err := from.Digest(request)
-	if err != nil || !seen.Recompute(cm.Data[resources.KeyDigest], digest) || was == nil {
+	if err != nil {
 		return err
 	}
+	seen.Recompute(digest)
 	seen.Revertible, seen.Changes = true, resources.Changes(was, p)
 	before, err := inputsOfRun(was, request)
 	if err != nil || seen.Invalid != "" {
@@ -202,6 +199,15 @@ func inputsOfRun(p *v1alpha1.Provisioning, request contract.Request) (string, er
 	return from.Inputs(p, request)
 }
 
+// readRequest returns the request of a run. It returns the zero value if this build of BPA cannot read it, because
+// another build wrote it.
+func readRequest(cm *corev1.ConfigMap) (request contract.Request) {
+	if json.Unmarshal([]byte(cm.Data[contract.KeyRequest]), &request) != nil {
+		return contract.Request{}
+	}
+	return request
+}
+
 // startedFrom returns the Provisioning as it was when the newest run was started. It returns nil if
 // that is not known.
 func startedFrom(ctx context.Context, p *v1alpha1.Provisioning, cm *corev1.ConfigMap) *v1alpha1.Provisioning {
@@ -210,7 +216,7 @@ func startedFrom(ctx context.Context, p *v1alpha1.Provisioning, cm *corev1.Confi
 		return nil
 	}
 	was := p.DeepCopy()
-	was.Spec = started.Spec
+	was.Spec = *started
 	was.SetDefaults(ctx)
 	return was
 }
