@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
+	"github.com/akraino-icn/bpa/pkg/runs"
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
@@ -157,6 +159,38 @@ func TestPlanWithoutARecord(t *testing.T) {
 	_, objects := changing(t)
 	w := newStopped(t, objects[:len(objects)-1]...)
 	w.expect(w.run(t.Context(), "plan", "edge-1"), codeDone, "no operation starts now", "it is not known which nodes are installed")
+}
+
+// A lost record is rebuilt from the request of the newest run, and of no other.
+func TestPlanOfALostRecord(t *testing.T) {
+	for uid, unknown := range map[types.UID]bool{"uid-of-the-request": false, "uid-of-a-copy": true} {
+		p, objects := changing(t)
+		record := contract.Installed{}
+		if err := json.Unmarshal([]byte(objects[len(objects)-1].(*corev1.ConfigMap).Data[contract.KeyInstalled]), &record); err != nil {
+			t.Fatal(err)
+		}
+		record.Request.Operation, record.Request.Members = contract.OperationConfigure, record.Nodes
+		text, err := json.Marshal(record.Request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		older, run := runOf(p, contract.OperationInstall, 1), runOf(p, contract.OperationConfigure, 2)
+		for n, r := range []*tekton.PipelineRun{older, run} {
+			r.Annotations[runs.AnnotationRequest] = "uid-of-the-request"
+			r.Spec.Workspaces = []tekton.WorkspaceBinding{{Name: contract.WorkspaceRequest, ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: contract.RunRequestName(p.Name, int32(n+1))},
+			}}}
+		}
+		cm := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: contract.RunRequestName(p.Name, 2), UID: uid},
+			Data:       map[string]string{contract.KeyRequest: string(text)},
+		}
+		w := newStopped(t, append(objects[:len(objects)-1], older, run, cm)...)
+		w.expect(w.run(t.Context(), "plan", "edge-1"), codeDone)
+		if got := strings.Contains(w.text(), "it is not known which nodes are installed"); got != unknown {
+			t.Errorf("%s: the nodes are unknown: %t, want %t:\n%s", uid, got, unknown, w.text())
+		}
+	}
 }
 
 // The plan of a file needs no edit of the stored object, and does not change it.

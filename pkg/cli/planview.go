@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+	"github.com/akraino-icn/bpa/pkg/runs"
 )
 
 // planView is the output of "kubectl bpa plan".
@@ -153,7 +155,6 @@ func (s *site) look(ctx context.Context, p *v1alpha1.Provisioning) (plan.Seen, e
 		configMap, key string
 		into           any
 	}{
-		{contract.RequestName(p.Name), contract.KeyRequest, &seen.Started},
 		{contract.InventoryName(p.Name), contract.KeyNodes, &seen.Nodes},
 		{contract.InstalledName(p.Name), contract.KeyHosts, &seen.States},
 		{contract.InstalledName(p.Name), contract.KeyInstalled, installed},
@@ -163,11 +164,40 @@ func (s *site) look(ctx context.Context, p *v1alpha1.Provisioning) (plan.Seen, e
 			return seen, err
 		}
 	}
+	if err := s.readStarted(ctx, p, &seen); err != nil {
+		return seen, err
+	}
 	seen.Recorded = seen.States != nil
 	if len(installed.Nodes) > 0 {
 		seen.Memory = installed
 	}
 	return seen, nil
+}
+
+// readStarted reads the request of the newest run.
+func (s *site) readStarted(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
+	all, err := s.readWork(ctx, s.selections(p.Name)[:1]) // the runs
+	if err != nil {
+		return err
+	}
+	var newest *tekton.PipelineRun
+	for _, run := range all.runs {
+		if metav1.IsControlledBy(run, p) && run.Labels[contract.LabelOperation] != contract.OperationSoftware && (newest == nil || number(run.Name) > number(newest.Name)) {
+			newest = run
+		}
+	}
+	if newest == nil {
+		return nil
+	}
+	name, uid := runs.RequestOf(newest)
+	var cm corev1.ConfigMap
+	if err := s.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, &cm); client.IgnoreNotFound(err) != nil {
+		return s.explain(err)
+	}
+	if cm.UID == uid {
+		_ = json.Unmarshal([]byte(cm.Data[contract.KeyRequest]), &seen.Started) // as in readKey
+	}
+	return nil
 }
 
 // readKey reads JSON from a ConfigMap of p. If it is missing or invalid, into stays unchanged.

@@ -138,6 +138,7 @@ func resetObjects(run *tekton.PipelineRun, request contract.Request, nodes []con
 	all := []client.Object{&corev1.ConfigMap{
 		ObjectMeta: meta(contract.RequestName(run.Name)),
 		Data:       map[string]string{contract.KeyRequest: string(requestText), contract.KeyVersion: strconv.Itoa(request.ContractVersion())},
+		Immutable:  ptr.To(true),
 	}}
 	for _, name := range runs.TaskConfigMaps(run.Name) {
 		all = append(all, &corev1.ConfigMap{ObjectMeta: meta(name), Data: data[name]})

@@ -1,5 +1,7 @@
 package contract
 
+import "strconv"
+
 // Labels and annotations on hosts, runs and the objects of a run.
 const (
 	// LabelCluster is on every object of a Provisioning and on every host that it has claimed. Its
@@ -145,7 +147,7 @@ const None = "none"
 // Workspaces of the pipeline. They are ConfigMaps, except ssh and backup-key, which are Secrets. A run
 // needs no PersistentVolumeClaim and no storage class.
 const (
-	WorkspaceRequest   = "request"   // ConfigMap <name>-request, key KeyRequest
+	WorkspaceRequest   = "request"   // ConfigMap <name>-run-<number>, key KeyRequest
 	WorkspaceInventory = "inventory" // ConfigMap <name>-inventory, keys below
 	WorkspaceSSH       = "ssh"       // Secret with ssh-privatekey
 	// WorkspaceBackupKey is Secret BackupKeyName. Only the operation restore has it.
@@ -161,8 +163,8 @@ const Version = 2
 
 // Keys of the ConfigMaps. A workspace contains each key as a file with this name.
 const (
-	KeyRequest    = "request.json"  // Request, in <name>-request, written by the reconciler
-	KeyVersion    = "version"       // Version in decimal, in <name>-request; absent: 1
+	KeyRequest    = "request.json"  // Request, in <name>-run-<number>, written by the reconciler
+	KeyVersion    = "version"       // Version in decimal, in <name>-run-<number>; absent: 1
 	KeyNodes      = "nodes.json"    // []Node, in <name>-inventory, written by select-hosts
 	KeyHostsINI   = "hosts.ini"     // in <name>-inventory, written by render-inventory
 	KeyGroupVars  = "all.json"      // variables for all hosts, JSON (which is YAML), in <name>-inventory, written by render-inventory
@@ -222,7 +224,6 @@ const MaxText = 900
 
 // The following functions return the names of the objects that a Provisioning owns in its namespace.
 
-func RequestName(provisioning string) string    { return provisioning + "-request" }
 func InventoryName(provisioning string) string  { return provisioning + "-inventory" }
 func KnownHostsName(provisioning string) string { return provisioning + "-known-hosts" }
 func ProgressName(provisioning string) string   { return provisioning + "-progress" }
@@ -236,10 +237,15 @@ func PluginsName(provisioning string) string { return provisioning + "-plugins" 
 // it, empty, before it starts a run that installs software.
 func SoftwareName(provisioning string) string { return provisioning + "-software" }
 
-// SoftwareRequestName returns the name of the ConfigMap with the request of the newest run of
-// OperationSoftware. These runs have their own, so that RequestName stays the request of the newest run
-// that has changed the cluster: the controller reads from it what that run was to do.
-func SoftwareRequestName(provisioning string) string { return provisioning + "-software-run" }
+// RunRequestName returns the name of the ConfigMap with the request of the run of this number. It cannot be
+// changed, and is deleted together with its run.
+func RunRequestName(provisioning string, number int32) string {
+	return provisioning + "-run-" + strconv.Itoa(int(number))
+}
+
+// RequestName returns the name of the ConfigMap with the request of a run that no Provisioning has, such as that of
+// `kubectl bpa reset`. name is the name of the run.
+func RequestName(name string) string { return name + "-request" }
 
 // KubeconfigName returns the name of the Secret with the kubeconfig. Cluster API uses the same name.
 func KubeconfigName(provisioning string) string { return provisioning + "-kubeconfig" }

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -29,8 +31,10 @@ const nonroot = 65532
 // Run describes a run.
 type Run struct {
 	// Name is the name of the Provisioning, from which the names of the run's ConfigMaps and
-	// accounts derive. See contract.RequestName and the functions that follow it.
-	Name      string
+	// accounts derive. See contract.InventoryName and the functions that follow it.
+	Name string
+	// Request is the name of the ConfigMap with the request; empty: contract.RequestName of Name.
+	Request   string
 	Operation contract.Operation
 	Release   string // kubespray release; empty: the Tasks without a release in their names
 	SSHSecret string
@@ -98,7 +102,7 @@ func (r Run) workspaces() []tekton.WorkspaceBinding {
 		return tekton.WorkspaceBinding{Name: workspace, Secret: &corev1.SecretVolumeSource{SecretName: name}}
 	}
 	all := []tekton.WorkspaceBinding{
-		configMap(contract.WorkspaceRequest, r.request()),
+		configMap(contract.WorkspaceRequest, cmp.Or(r.Request, contract.RequestName(r.Name))),
 		configMap(contract.WorkspaceInventory, contract.InventoryName(r.Name)),
 		secret(contract.WorkspaceSSH, r.SSHSecret),
 	}
@@ -108,12 +112,19 @@ func (r Run) workspaces() []tekton.WorkspaceBinding {
 	return all
 }
 
-// request returns the name of the ConfigMap with the request.
-func (r Run) request() string {
-	if r.Operation.Name == contract.OperationSoftware {
-		return contract.SoftwareRequestName(r.Name)
+// AnnotationRequest, on a run of a Provisioning, is the UID of the ConfigMap with the request for which it was started.
+const AnnotationRequest = "bpa.akraino.org/request-uid"
+
+// RequestOf returns the name and the UID of the ConfigMap with the request of a run. A ConfigMap of this name with
+// another UID is not the one for which the run was started. The UID is empty if an earlier build of BPA started the run:
+// anybody could change the request of such a run, and later runs have.
+func RequestOf(run *tekton.PipelineRun) (name string, uid types.UID) {
+	for _, w := range run.Spec.Workspaces {
+		if w.Name == contract.WorkspaceRequest && w.ConfigMap != nil {
+			name = w.ConfigMap.Name
+		}
 	}
-	return contract.RequestName(r.Name)
+	return name, types.UID(run.Annotations[AnnotationRequest])
 }
 
 // timeouts limits the time of the whole run. It sets the same limit for the tasks: otherwise Tekton

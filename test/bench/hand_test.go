@@ -75,7 +75,7 @@ func accelerated(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, name stri
 	h := baseline(t, s, p)
 	h.name = "by-hand-" + name
 	var request contract.Request
-	decode(t, configMap(t, s, contract.RequestName(p.Name)).Data[contract.KeyRequest], &request)
+	decode(t, requestOf(t, s, p).Data[contract.KeyRequest], &request)
 	maps.Copy(h.vars, acceleration.ExtraVars(on, contract.PlaybookInstall, request))
 	h.arguments = []string{"--forks", fmt.Sprint(playbook.Forks(len(p.Status.Nodes)))}
 	folder := t.TempDir()

@@ -17,6 +17,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/runs"
 	"github.com/akraino-icn/bpa/test/site"
 )
@@ -47,7 +48,7 @@ func masterOf(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) contract.Nod
 // before it do. The request and the variables are those of the installation; only the nodes differ.
 func makeInputs(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, name string, worker contract.Node, nodes []contract.Node) {
 	t.Helper()
-	installed := configMap(t, s, contract.RequestName(p.Name)).Data
+	installed := requestOf(t, s, p).Data
 	var request contract.Request
 	decode(t, installed[contract.KeyRequest], &request)
 	request.Provisioning, request.Operation = name, contract.OperationAddNodes
@@ -111,6 +112,19 @@ func configMap(t *testing.T, s *site.Site, name string) *corev1.ConfigMap {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// requestOf returns the ConfigMap with the request of the newest run of p.
+func requestOf(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) *corev1.ConfigMap {
+	t.Helper()
+	now := &v1alpha1.Provisioning{}
+	if err := s.Get(context.Background(), client.ObjectKeyFromObject(p), now); err != nil {
+		t.Fatal(err)
+	}
+	if now.Status.Run == nil {
+		t.Fatalf("%s had no run", p.Name)
+	}
+	return configMap(t, s, contract.RunRequestName(p.Name, resources.RunNumber(now.Status.Run.Name)))
 }
 
 func makeMap(t *testing.T, s *site.Site, name string, data map[string]string) {

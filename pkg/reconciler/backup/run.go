@@ -133,13 +133,8 @@ func makePipelineRun(b *v1alpha1.Backup, p *v1alpha1.Provisioning, depot, recipi
 		contract.LabelBackup: b.Name, contract.LabelOperation: contract.OperationBackup, runs.LabelPipeline: contract.PipelineBackup,
 	})
 	m.Annotations = map[string]string{annotationDepot: depot}
-	spec := runs.Run{Name: p.Name, Operation: contract.BackupOperation, SSHSecret: p.Spec.SSH.Secret(), Timeout: timeout}.Spec(
+	spec := runs.Run{Name: p.Name, Request: requestName(b), Operation: contract.BackupOperation, SSHSecret: p.Spec.SSH.Secret(), Timeout: timeout}.Spec(
 		runs.Param(contract.ParamArtifact, artifactOf(b).Name), runs.Param(contract.ParamRecipient, recipient))
-	for i, w := range spec.Workspaces {
-		if w.Name == contract.WorkspaceRequest {
-			spec.Workspaces[i].ConfigMap.Name = requestName(b)
-		}
-	}
 	return &tekton.PipelineRun{ObjectMeta: m, Spec: spec}
 }
 

@@ -33,7 +33,7 @@ func (r *Reconciler) apply(ctx context.Context, p *v1alpha1.Provisioning, seen p
 		if next.Supersede {
 			return r.supersede(ctx, p, next.Runs)
 		}
-		return r.cancelRuns(ctx, p, next.Runs, fmt.Appendf(nil, `{"spec":{"status":%q}}`, tekton.PipelineRunSpecStatusCancelled))
+		return r.cancelRuns(ctx, p, next.Runs, cancelled)
 	case plan.StoreKubeconfig:
 		return r.storeKubeconfig(ctx, p, seen)
 	case plan.Prune:
@@ -57,7 +57,7 @@ func (r *Reconciler) apply(ctx context.Context, p *v1alpha1.Provisioning, seen p
 // active, and whether a run already has this number.
 func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) error {
 	live := plan.Seen{}
-	if err := r.observeWorkersLive(ctx, p, &live); err != nil {
+	if err := r.observeWorkersLive(ctx, p, contract.RunRequestName(p.Name, next.Number), &live); err != nil {
 		return err
 	}
 	if last := live.Last(); last != nil && (len(live.ActiveRuns()) > 0 || last.Number >= next.Number) {
@@ -89,7 +89,7 @@ func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, see
 // createRun creates the objects that a run needs, and the run. created is false if it is certain
 // that no run was created.
 func (r *Reconciler) createRun(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) (created bool, err error) {
-	csr, err := r.ensureObjects(ctx, p, seen, next)
+	csr, uid, err := r.ensureObjects(ctx, p, seen, next)
 	if err != nil {
 		return false, err
 	}
@@ -106,13 +106,13 @@ func (r *Reconciler) createRun(ctx context.Context, p *v1alpha1.Provisioning, se
 	}
 	run := resources.MakePipelineRun(p, resources.Run{
 		Release: release, Restore: restore, Asked: asked, PluginsDigest: contract.PluginsDigest(next.Request.Plugins), Unaccelerated: next.Request.Unaccelerated != "",
-		Operation: next.Operation, Replaces: next.Replaces, Number: next.Number, Attempt: next.Attempt, Played: next.Played, Plugins: next.Plugins,
+		Operation: next.Operation, Replaces: next.Replaces, Number: next.Number, Request: uid, Attempt: next.Attempt, Played: next.Played, Plugins: next.Plugins,
 		Digest: seen.Digest, Inputs: cmp.Or(next.Inputs, seen.Inputs), Retry: seen.Retry, CSR: csr,
 		SSHKey: seen.SSHKey.Fingerprint, SSHSecret: seen.SSHKey.Version,
 	})
 	_, err = r.tekton.TektonV1().PipelineRuns(p.Namespace).Create(ctx, run, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		return true, r.adopt(ctx, p, run.Name)
+		return true, r.adopt(ctx, p, run)
 	}
 	if err != nil {
 		return !rejected(err), fmt.Errorf("create PipelineRun %s: %w", run.Name, err)
@@ -133,24 +133,31 @@ func rejected(err error) bool {
 
 // adopt is called if a run with the name of the new run already exists. It accepts that run if this
 // Provisioning owns it, because an earlier reconcile created it and was interrupted before it could
-// record this.
-func (r *Reconciler) adopt(ctx context.Context, p *v1alpha1.Provisioning, name string) error {
-	run, err := r.tekton.TektonV1().PipelineRuns(p.Namespace).Get(ctx, name, metav1.GetOptions{})
+// record this. It cancels the run if its request was replaced meanwhile: the API server has created the
+// run long after it was asked to.
+func (r *Reconciler) adopt(ctx context.Context, p *v1alpha1.Provisioning, want *tekton.PipelineRun) error {
+	run, err := r.tekton.TektonV1().PipelineRuns(p.Namespace).Get(ctx, want.Name, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("get PipelineRun %s: %w", name, err)
+		return fmt.Errorf("get PipelineRun %s: %w", want.Name, err)
 	}
 	if !metav1.IsControlledBy(run, p) {
-		return fmt.Errorf("PipelineRun %s exists and does not belong to this Provisioning: delete it", name)
+		return fmt.Errorf("PipelineRun %s exists and does not belong to this Provisioning: delete it", want.Name)
+	}
+	if run.Annotations[runs.AnnotationRequest] != want.Annotations[runs.AnnotationRequest] {
+		return r.cancelRuns(ctx, p, []string{run.Name}, cancelled)
 	}
 	return nil
 }
+
+// cancelled is the patch that cancels a run.
+var cancelled = fmt.Appendf(nil, `{"spec":{"status":%q}}`, tekton.PipelineRunSpecStatusCancelled)
 
 // supersede cancels a run because the spec was edited, and records on the run that the controller
 // cancelled it. The caches may be stale: supersede first asks the API server itself, and cancels
 // nothing if the run has touched a host or has ended.
 func (r *Reconciler) supersede(ctx context.Context, p *v1alpha1.Provisioning, names []string) error {
 	live := plan.Seen{}
-	if err := r.observeWorkersLive(ctx, p, &live); err != nil {
+	if err := r.observeWorkersLive(ctx, p, "", &live); err != nil {
 		return err
 	}
 	for _, run := range live.Runs {
@@ -244,7 +251,7 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Provisioning, seen
 // and what the last run has recorded.
 func (r *Reconciler) giveBack(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, names []string) error {
 	live := plan.Seen{}
-	if err := r.observeWorkersLive(ctx, p, &live); err != nil {
+	if err := r.observeWorkersLive(ctx, p, "", &live); err != nil {
 		return err
 	}
 	if isBehind, err := r.recordBehind(ctx, p, seen); err != nil || isBehind {

@@ -1,6 +1,7 @@
 package provisioning
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/settings"
@@ -40,10 +42,7 @@ func installedBy(t *testing.T, digest string) (installed func(*v1alpha1.Provisio
 	t.Helper()
 	p := edge(withTwoWorkers)
 	pr := run(p, 1, ended(corev1.ConditionTrue, "Succeeded"), func(pr *tekton.PipelineRun) { pr.Annotations[contract.AnnotationRequestDigest] = digest })
-	cm := requestOf(t, p, settings.Depot{})
-	delete(cm.Data, resources.KeyRevert) // an earlier version did not write these keys
-	delete(cm.Data, resources.KeyDigest)
-	objects = append(objects, pr, cm)
+	objects = append(objects, pr, requestOf(t, pr, p, settings.Depot{}))
 	return func(p *v1alpha1.Provisioning) { withTwoWorkers(p); p.Status.InstalledDigest = digest }, objects
 }
 
@@ -52,15 +51,46 @@ func reasonOf(t *testing.T, w *fixture) string {
 	return w.stored(t).Status.GetCondition(v1alpha1.ConditionClusterInstalled).Reason
 }
 
+// recordOf returns the record of the cluster that p describes. Each of its nodes is on the host of holding.
+func recordOf(t *testing.T, p *v1alpha1.Provisioning) *corev1.ConfigMap {
+	t.Helper()
+	request, err := from.Provisioning(p, settings.Depot{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	installed := contract.Installed{Request: request}
+	for _, slot := range request.Slots {
+		installed.Nodes = append(installed.Nodes, contract.Node{Name: slot.Name, Roles: slot.Roles, Host: "host-of-" + slot.Name, HostUID: "uid-" + slot.Name, Address: "10.0.0.1"})
+	}
+	text, err := json.Marshal(installed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return written(contract.InstalledName(p.Name), contract.KeyInstalled, string(text))
+}
+
+// holding returns the claimed hosts of these nodes.
+func holding(nodes ...string) *fakeHosts {
+	all := held()
+	for _, n := range nodes {
+		h := all.all[0]
+		h.Name, h.UID, h.Node = "host-of-"+n, "uid-"+n, n
+		all.all = append(all.all, h)
+	}
+	all.all = all.all[1:]
+	return all
+}
+
 // An upgrade of BPA is not a change of the spec, even if the runs were deleted or the last run
-// failed. In both cases, only the status records the installed cluster.
+// failed. In the first case, only the record and the status describe the installed cluster.
 func TestUpgradeWithoutTheRun(t *testing.T) {
-	for name, runs := range map[string][]runtime.Object{
-		"no run":       nil,
-		"a failed run": {run(edge(withTwoWorkers), 2, ended(corev1.ConditionFalse, "Failed"), func(pr *tekton.PipelineRun) { pr.Annotations[contract.AnnotationRequestDigest] = earlier })},
+	failed := run(edge(withTwoWorkers), 2, ended(corev1.ConditionFalse, "Failed"), func(pr *tekton.PipelineRun) { pr.Annotations[contract.AnnotationRequestDigest] = earlier })
+	for name, world := range map[string][]runtime.Object{
+		"no run":       {recordOf(t, edge(withTwoWorkers))},
+		"a failed run": {failed, requestOf(t, failed, edge(withTwoWorkers), settings.Depot{})},
 	} {
-		installed, objects := installedBy(t, earlier)
-		w := newFixture(t, fitting(), append(runs, edge(installed, relabelled), objects[1], sshKey()), nil)
+		installed, _ := installedBy(t, earlier)
+		w := newFixture(t, fitting(), append(world, edge(installed, relabelled), sshKey()), nil)
 		w.settle(t)
 		if got := w.stored(t).Status; reasonOf(t, w) == plan.ReasonSpecChanged || got.InstalledDigest != earlier {
 			t.Errorf("%s: the spec looks changed, or the digest of another build was replaced: %+v", name, got)
@@ -123,16 +153,14 @@ func TestTwoUpgrades(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := edge()
 			p.Status.InstalledDigest = test.status
-			cm := requestOf(t, p, settings.Depot{})
-			cm.Data[resources.KeyDigest] = stored
-			objects := []runtime.Object{p, cm}
+			site, objects := holding("master-1"), []runtime.Object{p, recordOf(t, p)}
 			if test.run != nil {
-				objects = append(objects, test.run)
+				site, objects = held(), []runtime.Object{p, test.run, requestOf(t, test.run, p, settings.Depot{})}
 			}
-			w := newFixture(t, held(), objects, nil)
+			w := newFixture(t, site, objects, nil)
 			w.settle(t)
 			if got := w.stored(t).Status.InstalledDigest; got != test.status {
-				t.Errorf("this build stores the digest %s, which neither the run nor ConfigMap %s has: want %s", got, cm.Name, test.status)
+				t.Errorf("this build stores the digest %s, which the run does not have: want %s", got, test.status)
 			}
 			if got := reasonOf(t, w); got != test.want {
 				t.Errorf("ClusterInstalled says %s, want %s", got, test.want)

@@ -18,7 +18,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/runs"
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
@@ -42,7 +41,8 @@ func (w *fixture) writes() (calls []string) {
 // TestEditStopsARunThatTouchedNoHost: the controller cancels the run and records this on the run.
 // It does not cancel the run if the API server reports that a playbook was started meanwhile.
 func TestEditStopsARunThatTouchedNoHost(t *testing.T) {
-	w := newFixture(t, held(), []runtime.Object{edge(edited), sshKey(), run(edge(), 1), requestOf(t, edge(), settings.Depot{})}, nil)
+	cached := run(edge(), 1)
+	w := newFixture(t, held(), []runtime.Object{edge(edited), sshKey(), cached, requestOf(t, cached, edge(), settings.Depot{})}, nil)
 	if err := w.visit(t, at); err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +51,8 @@ func TestEditStopsARunThatTouchedNoHost(t *testing.T) {
 		t.Errorf("calls %q, want %s", calls, want)
 	}
 
-	w = newFixture(t, held(), []runtime.Object{edge(edited), sshKey(), requestOf(t, edge(), settings.Depot{})}, nil)
 	cached, live := run(edge(), 1), run(edge(), 1)
+	w = newFixture(t, held(), []runtime.Object{edge(edited), sshKey(), requestOf(t, cached, edge(), settings.Depot{})}, nil)
 	w.add(t, child(live, contract.TaskKubespray, corev1.ConditionUnknown, nil), false)
 	w.add(t, live, false)
 	if err := w.caches["run"].Add(cached); err != nil {
@@ -96,7 +96,8 @@ func TestNotEveryEditStopsARun(t *testing.T) {
 			before := edge(workers(1))
 			after := edge(workers(1), row.edit)
 			after.Generation = 3
-			w := newFixture(t, held(), []runtime.Object{after, sshKey(), run(before, 1), requestOf(t, before, settings.Depot{})}, nil)
+			pr := run(before, 1)
+			w := newFixture(t, held(), []runtime.Object{after, sshKey(), pr, requestOf(t, pr, before, settings.Depot{})}, nil)
 			w.settings = row.settings
 			if err := w.visit(t, at); err != nil {
 				t.Fatal(err)
@@ -130,7 +131,7 @@ func TestEditedImageTakesHostsBack(t *testing.T) {
 			after.Generation = 2
 			pr := run(before, 1, ended(corev1.ConditionFalse, "Cancelled"))
 			pr.Annotations[runs.AnnotationSuperseded] = "true"
-			world := []runtime.Object{after, pr, requestOf(t, before, settings.Depot{}), child(pr, contract.TaskSelectHosts, corev1.ConditionTrue, nil)}
+			world := []runtime.Object{after, pr, requestOf(t, pr, before, settings.Depot{}), child(pr, contract.TaskSelectHosts, corev1.ConditionTrue, nil)}
 			if test.touched {
 				world = append(world, child(pr, contract.TaskKubespray, corev1.ConditionFalse, nil))
 			}
@@ -172,14 +173,14 @@ func TestRevertRecovers(t *testing.T) {
 	condition := w.stored(t).Status.GetCondition(v1alpha1.ConditionReady)
 	for _, want := range []string{
 		"(spec.PodSubnet: 10.233.64.0/18 -> 10.9.0.0/16)", "kubectl patch provisioning -n site edge-1 --type=json",
-		`kubectl get configmap -n site edge-1-request -o jsonpath='{.data.revert\.json}'`, "delete the Provisioning",
+		`kubectl get configmap -n site edge-1-run-1 -o jsonpath='{.data.revert\.json}'`, "delete the Provisioning",
 	} {
 		if condition.Reason != "SpecChanged" || !strings.Contains(condition.Message, want) {
 			t.Errorf("Ready %s: %s\nwant SpecChanged with %s", condition.Reason, condition.Message, want)
 		}
 	}
 
-	request, err := w.kube.CoreV1().ConfigMaps(site).Get(t.Context(), "edge-1-request", metav1.GetOptions{})
+	request, err := w.kube.CoreV1().ConfigMaps(site).Get(t.Context(), "edge-1-run-1", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,8 +209,8 @@ func older[T any](t *testing.T, file string, into *T) *T {
 }
 
 // TestRunOfAnOlderBuildIsAdopted: a controller that is upgraded while a run is active continues
-// with that run. It starts no second run, cancels nothing, and accepts the resulting cluster as the
-// cluster that the spec requests.
+// with that run. It starts no second run, cancels nothing, and accepts the resulting cluster, of which the task has
+// written the record, as the cluster that the spec requests. It does not read the request of the run.
 func TestRunOfAnOlderBuildIsAdopted(t *testing.T) {
 	objects := func() (*tekton.PipelineRun, []runtime.Object) {
 		pr := older(t, "pipelinerun.yaml", &tekton.PipelineRun{})
@@ -241,7 +242,7 @@ func TestRunOfAnOlderBuildIsAdopted(t *testing.T) {
 
 	pr, world := objects()
 	ended(corev1.ConditionTrue, "Succeeded")(pr)
-	w := newFixture(t, held(), append(world, edge()), nil)
+	w := newFixture(t, holding("master-1"), append(world, edge(), recordOf(t, edge())), nil)
 	if err := w.visit(t, at); err != nil {
 		t.Fatal(err)
 	}
@@ -265,18 +266,16 @@ func TestRunOfAnOlderBuildIsAdopted(t *testing.T) {
 func TestOtherDigestOfTheSameSpec(t *testing.T) {
 	p := edge()
 	p.Status.InstalledDigest = "sha256:computed-otherwise"
-	request, err := from.Provisioning(p, settings.Depot{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cm, err := resources.MakeRequestConfigMap(p, request, p.Status.InstalledDigest)
-	if err != nil {
-		t.Fatal(err)
-	}
 	pr := run(p, 1, ended(corev1.ConditionTrue, "Succeeded"))
 	pr.Annotations[contract.AnnotationRequestDigest] = p.Status.InstalledDigest
-	for _, world := range [][]runtime.Object{{p, cm, pr}, {p, cm}} { // with the run, and after the run was deleted
-		w := newFixture(t, held(), world, nil)
+	for _, row := range []struct {
+		hosts *fakeHosts
+		world []runtime.Object
+	}{
+		{held(), []runtime.Object{p, requestOf(t, pr, p, settings.Depot{}), pr}},
+		{holding("master-1"), []runtime.Object{p, recordOf(t, p)}}, // the run was deleted
+	} {
+		w := newFixture(t, row.hosts, row.world, nil)
 		if err := w.visit(t, at); err != nil {
 			t.Fatal(err)
 		}
@@ -321,8 +320,8 @@ func TestMoveNeedsItsHost(t *testing.T) {
 			}
 			before, after := edge(pinned("02:00:00:00:00:02")), edge(pinned(v1alpha1.MAC(test.pin)))
 			after.Generation = 2
-			world := []runtime.Object{after, sshKey(), run(before, 1, ended(corev1.ConditionTrue, "Succeeded")),
-				requestOf(t, before, settings.Depot{}), written(contract.InventoryName(after.Name), contract.KeyNodes, string(list))}
+			pr := run(before, 1, ended(corev1.ConditionTrue, "Succeeded"))
+			world := []runtime.Object{after, sshKey(), pr, requestOf(t, pr, before, settings.Depot{}), written(contract.InventoryName(after.Name), contract.KeyNodes, string(list))}
 			if request, err := from.Provisioning(before, settings.Depot{}); err == nil && !test.forgotten {
 				record, _ := json.Marshal(contract.Installed{Request: request, Nodes: nodes[:3]})
 				world = append(world, written(contract.InstalledName(after.Name), contract.KeyInstalled, string(record)))

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/akraino-icn/bpa/pkg/access"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -47,7 +48,6 @@ func ensure[T owned.Kind](ctx context.Context, p *v1alpha1.Provisioning, client 
 	return have, err
 }
 
-func copyData(have, want *corev1.ConfigMap)    { have.Data = want.Data }
 func copyRules(have, want *rbacv1.Role)        { have.Rules = want.Rules }
 func copySubjects(h, want *rbacv1.RoleBinding) { h.Subjects = want.Subjects }
 func keep[T any](T, T)                         {}
@@ -91,64 +91,61 @@ func ofOwnUser(key *corev1.Secret) bool {
 }
 
 // ensureObjects creates or updates the objects that a run needs, except the run itself. It returns
-// the certificate request.
-func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) (csr string, err error) {
+// the certificate request, and the UID of the ConfigMap with the request of the run.
+func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) (csr string, uid types.UID, err error) {
 	core, rbac := r.kube.CoreV1(), r.kube.RbacV1()
 	operation, request := contract.OperationOf(next.Operation), requestFor(seen, next)
 	if request.ClusterCA, err = r.knownCA(p, seen, next.Operation); err != nil {
-		return "", err
+		return "", "", err
 	}
 	var secrets []string
 	if operation.Has(contract.TaskSelectHosts) {
 		if secrets, err = r.secretsOfTask(ctx, p, request); err != nil {
-			return "", err
+			return "", "", err
 		}
 	}
 	for _, account := range resources.MakeServiceAccounts(p) {
 		if _, err := ensure(ctx, p, core.ServiceAccounts(p.Namespace), account, keep); err != nil {
-			return "", err
+			return "", "", err
 		}
 	}
 	for _, role := range resources.MakeRoles(p, secrets) {
 		if _, err := ensure(ctx, p, rbac.Roles(p.Namespace), role, copyRules); err != nil {
-			return "", err
+			return "", "", err
 		}
 	}
 	for _, binding := range resources.MakeRoleBindings(p, operation) {
 		if _, err := ensure(ctx, p, rbac.RoleBindings(p.Namespace), binding, copySubjects); err != nil {
-			return "", err
+			return "", "", err
 		}
 	}
 	for _, cm := range resources.MakeTaskConfigMaps(p) {
 		if _, err := ensure(ctx, p, core.ConfigMaps(p.Namespace), cm, keep); err != nil {
-			return "", err
+			return "", "", err
 		}
 	}
 	if err := r.ensureRecords(ctx, p, next.Plugins, request.Software != nil); err != nil {
-		return "", err
+		return "", "", err
 	}
 	if operation.Name == contract.OperationReset {
 		if err := r.ensureNodesToReset(ctx, p, seen, next.Hosts); err != nil {
-			return "", err
+			return "", "", err
 		}
 	}
 	if request.Remove != nil {
 		if err := r.ensureMembers(ctx, p, seen, request.Remove); err != nil {
-			return "", err
+			return "", "", err
 		}
 	}
-	makeRequest := resources.MakeRequestConfigMap
-	if operation.Name == contract.OperationSoftware {
-		makeRequest = resources.MakeSoftwareRequestConfigMap
-	}
-	cm, err := makeRequest(p, request, seen.Digest)
+	cm, err := resources.MakeRequestConfigMap(p, request, next.Number)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	if _, err := ensure(ctx, p, core.ConfigMaps(p.Namespace), cm, copyData); err != nil {
-		return "", err
+	if uid, err = r.ensureRequest(ctx, p, cm); err != nil {
+		return "", "", err
 	}
-	return r.ensureKey(ctx, p)
+	csr, err = r.ensureKey(ctx, p)
+	return csr, uid, err
 }
 
 // knownCA returns the CA, in PEM, that the stored kubeconfig of the cluster trusts, or else the one for

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"sync"
@@ -305,6 +306,7 @@ func newFixture(t *testing.T, site *fakeHosts, cached, live []runtime.Object) *f
 		recorder: record.NewFakeRecorder(100), caches: map[string]cache.Indexer{}, hosts: site, health: &fakeMonitor{},
 		settings: Settings{Settings: settings.Default()},
 	}
+	w.giveUIDs(t)
 	for _, kind := range []string{"provisioning", "run", "task", "configmap", "secret", "rolebinding", "backup", "software"} {
 		w.caches[kind] = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	}
@@ -319,6 +321,19 @@ func newFixture(t *testing.T, site *fakeHosts, cached, live []runtime.Object) *f
 		w.add(t, o, false)
 	}
 	return w
+}
+
+// giveUIDs gives each ConfigMap a UID when it is created, as an API server does.
+func (w *fixture) giveUIDs(t *testing.T) {
+	made := 0
+	w.kube.PrependReactor("create", "configmaps", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+		cm := action.(clientgotesting.CreateAction).GetObject().(*corev1.ConfigMap).DeepCopy()
+		if made++; cm.UID == "" {
+			cm.UID = types.UID(fmt.Sprintf("uid-%s-%d", cm.Name, made))
+		}
+		err := w.kube.Tracker().Create(action.GetResource(), cm, cm.Namespace)
+		return true, cm, err
+	})
 }
 
 func (w *fixture) add(t *testing.T, o runtime.Object, inCache bool) {
@@ -368,10 +383,9 @@ func (w *fixture) visit(t *testing.T, key string) error {
 	return w.reconciler(t).Reconcile(logging.WithLogger(context.Background(), logtesting.TestLogger(t)), key)
 }
 
-// reconciler returns the generated reconciler, as the leader. Several goroutines may use it.
-func (w *fixture) reconciler(t *testing.T) controller.Reconciler {
-	t.Helper()
-	r := &Reconciler{
+// controller returns the reconciler of this package.
+func (w *fixture) controller() *Reconciler {
+	return &Reconciler{
 		kube:        w.kube,
 		tekton:      w.tekton,
 		runs:        tektonlisters.NewPipelineRunLister(w.caches["run"]),
@@ -397,9 +411,14 @@ func (w *fixture) reconciler(t *testing.T) controller.Reconciler {
 			return o.(*corev1.Secret).ResourceVersion
 		},
 	}
+}
+
+// reconciler returns the generated reconciler, as the leader. Several goroutines may use it.
+func (w *fixture) reconciler(t *testing.T) controller.Reconciler {
+	t.Helper()
 	ctx := logging.WithLogger(context.Background(), logtesting.TestLogger(t))
 	lister := listers.NewProvisioningLister(w.caches["provisioning"])
-	impl := provisioningreconciler.NewReconciler(ctx, logtesting.TestLogger(t), w.bpa, lister, w.recorder, r, options)
+	impl := provisioningreconciler.NewReconciler(ctx, logtesting.TestLogger(t), w.bpa, lister, w.recorder, w.controller(), options)
 	if leader, ok := impl.(reconciler.LeaderAware); ok {
 		if err := leader.Promote(reconciler.UniversalBucket(), func(reconciler.Bucket, types.NamespacedName) {}); err != nil {
 			t.Fatal(err)

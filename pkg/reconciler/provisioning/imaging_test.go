@@ -11,12 +11,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"knative.dev/pkg/kmeta"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/runs"
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
@@ -65,7 +68,7 @@ func TestImages(t *testing.T) {
 			if row.run != nil {
 				row.run(pr)
 			}
-			world := []runtime.Object{row.edge, pr, requestOf(t, row.edge, settings.Depot{}), child(pr, contract.TaskSeedRegistry, corev1.ConditionTrue, map[string]string{contract.ResultOSImage: sum})}
+			world := []runtime.Object{row.edge, pr, requestOf(t, pr, row.edge, settings.Depot{}), child(pr, contract.TaskSeedRegistry, corev1.ConditionTrue, map[string]string{contract.ResultOSImage: sum})}
 			if row.selects != "" {
 				world = append(world, child(pr, contract.TaskSelectHosts, row.selects, nil))
 			}
@@ -80,16 +83,16 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// requestOf returns the ConfigMap with the request of a run of p. Its digest is computed by this
-// build.
-func requestOf(t *testing.T, p *v1alpha1.Provisioning, site settings.Depot) *corev1.ConfigMap {
+// requestOf returns the ConfigMap with the request of a run, which p describes, and names it in the run.
+func requestOf(t *testing.T, pr *tekton.PipelineRun, p *v1alpha1.Provisioning, site settings.Depot) *corev1.ConfigMap {
 	t.Helper()
 	request, err1 := from.Provisioning(p, site)
-	digest, err2 := from.Digest(request)
-	cm, err3 := resources.MakeRequestConfigMap(p, request, digest)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	cm, err2 := resources.MakeRequestConfigMap(p, request, resources.RunNumber(pr.Name))
+	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
+	cm.UID, cm.OwnerReferences = types.UID("uid-"+cm.Name), []metav1.OwnerReference{*kmeta.NewControllerRef(pr)}
+	pr.Annotations[runs.AnnotationRequest] = string(cm.UID)
 	return cm
 }
 
@@ -124,7 +127,7 @@ func TestImagesOfTheRun(t *testing.T) {
 			after := edge(upload, row.edit)
 			after.Generation, after.Status.InstalledDigest = 2, "x" // a cluster is installed, so the edit does not stop the run
 			w := newFixture(t, site, []runtime.Object{
-				after, pr, requestOf(t, before, row.started.Depot), child(pr, contract.TaskSelectHosts, corev1.ConditionUnknown, nil),
+				after, pr, requestOf(t, pr, before, row.started.Depot), child(pr, contract.TaskSelectHosts, corev1.ConditionUnknown, nil),
 				child(pr, contract.TaskSeedRegistry, corev1.ConditionTrue, map[string]string{contract.ResultOSImage: sum}),
 			}, nil)
 			w.settings = row.settings
@@ -295,7 +298,7 @@ func TestErrorWithOneHost(t *testing.T) {
 	site.err = errors.New("conflict")
 	pr := run(p, 1)
 	w := newFixture(t, site, []runtime.Object{
-		p, pr, requestOf(t, p, settings.Depot{}), hostsBinding(t, p), child(pr, contract.TaskSelectHosts, corev1.ConditionTrue, nil),
+		p, pr, requestOf(t, pr, p, settings.Depot{}), hostsBinding(t, p), child(pr, contract.TaskSelectHosts, corev1.ConditionTrue, nil),
 		child(pr, contract.TaskSeedRegistry, corev1.ConditionTrue, map[string]string{contract.ResultOSImage: strings.Repeat("0a", 32)}),
 	}, nil)
 	if err := w.visit(t, at); err == nil {

@@ -37,6 +37,7 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		Restore:         p.Annotations[contract.AnnotationRestore],
 		Restored:        p.Status.Restore,
 		InstalledDigest: p.Status.InstalledDigest,
+		ObservedRetry:   p.Status.ObservedRetry,
 		PassedOver:      p.Status.PassedOver,
 		Replace:         p.Spec.ReplacePolicy,
 		Limits: plan.Limits{Attempts: settings.MaxAttempts, History: settings.RunHistory, HistoryAge: settings.RunHistoryAge, Runs: settings.MaxRuns,
@@ -63,6 +64,9 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		return seen, err
 	}
 	if err := r.observeStarted(ctx, p, settings, &seen); err != nil {
+		return seen, err
+	}
+	if err := r.observeLastRemoval(ctx, p, &seen); err != nil {
 		return seen, err
 	}
 	if err := r.observeObjects(ctx, p, now, &seen); err != nil {
@@ -140,7 +144,7 @@ func (r *Reconciler) observeDeletion(ctx context.Context, p *v1alpha1.Provisioni
 		return fmt.Errorf("get namespace %s: %w", p.Namespace, err)
 	}
 	seen.Terminating = err == nil && namespace.DeletionTimestamp != nil
-	return r.observeWorkersLive(ctx, p, seen)
+	return r.observeWorkersLive(ctx, p, "", seen)
 }
 
 // observeSpec builds the request of this reconcile. All decisions and actions of the reconcile use
@@ -167,28 +171,24 @@ func observeSpec(p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) e
 // digest for the same spec. Therefore observeStarted replaces the run's digest in seen by the
 // digest that this build computes for the run. The stored digest does not change.
 func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) error {
-	cm, err := r.configMap(p, contract.RequestName(p.Name))
+	cm, err := r.requestOf(ctx, p, seen.Newest())
 	if err != nil || cm == nil {
 		return err
 	}
-	seen.StartedRetry = cm.Data[resources.KeyRetry]
-	if err := r.readJSON(p, cm.Name, contract.KeyRequest, &seen.Started); err != nil || seen.Unedited() {
-		return err
-	}
-	request := seen.Started // the first builds of BPA stored only the request
+	seen.Started = r.readRequest(p, cm)
 	was := startedFrom(ctx, p, cm)
-	if was != nil {
-		if request, err = from.Provisioning(was, settings.Depot); err != nil {
-			return nil // a newer build of BPA or a user wrote the spec in the ConfigMap
-		}
+	if was == nil || seen.Unedited() {
+		return nil
 	}
-	if request.Provisioning == "" {
-		return nil // a user emptied it
+	request, err := from.Provisioning(was, settings.Depot)
+	if err != nil {
+		return nil // another build of BPA wrote the spec in the ConfigMap
 	}
 	digest, err := from.Digest(request)
-	if err != nil || !seen.Recompute(cm.Data[resources.KeyDigest], digest) || was == nil {
+	if err != nil {
 		return err
 	}
+	seen.Recompute(digest)
 	seen.Revertible, seen.Changes = true, resources.Changes(was, p)
 	before, err := inputsOfRun(was, request)
 	if err != nil || seen.Invalid != "" {
@@ -196,6 +196,15 @@ func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisionin
 	}
 	after, err := inputsOfRun(p, seen.Request)
 	seen.Edited = before != after
+	return err
+}
+
+// observeLastRemoval reads what the last run that is not only for a kubeconfig or for plugins was to remove.
+func (r *Reconciler) observeLastRemoval(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
+	cm, err := r.requestOf(ctx, p, seen.LastChange())
+	if err == nil && cm != nil {
+		seen.Removal = r.readRequest(p, cm).Remove
+	}
 	return err
 }
 
@@ -219,7 +228,7 @@ func startedFrom(ctx context.Context, p *v1alpha1.Provisioning, cm *corev1.Confi
 		return nil
 	}
 	was := p.DeepCopy()
-	was.Spec = started.Spec
+	was.Spec = *started
 	was.SetDefaults(ctx)
 	return was
 }

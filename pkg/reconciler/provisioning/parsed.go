@@ -152,3 +152,14 @@ func (r *Reconciler) collectedUntil(p *v1alpha1.Provisioning, access *resources.
 		return resources.FitsUntil([]byte(access.Certificate), private)
 	})
 }
+
+// readRequest returns the request of a run. It returns the zero value if this build of BPA cannot read it, because
+// another build wrote it.
+func (r *Reconciler) readRequest(p *v1alpha1.Provisioning, cm *corev1.ConfigMap) contract.Request {
+	return parse(r.parsed.about(keyOf(p)), cm.Name, contract.KeyRequest, cm.Data[contract.KeyRequest], func(text string) (request contract.Request) {
+		if json.Unmarshal([]byte(text), &request) != nil {
+			return contract.Request{}
+		}
+		return request
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
 // pluginRun starts an installation with these plugins and returns its run and its request.
@@ -33,10 +35,22 @@ func pluginRun(t *testing.T, all *fakeHosts, plugins ...string) (*fixture, *tekt
 	return w, started, w.request(t)
 }
 
-// request returns the request of the newest run.
-func (w *fixture) request(t *testing.T) (request contract.Request) {
+// request returns the request of the newest run, except those for Softwares.
+func (w *fixture) request(t *testing.T) contract.Request {
 	t.Helper()
-	cm, err := w.kube.CoreV1().ConfigMaps(site).Get(t.Context(), contract.RequestName(name), metav1.GetOptions{})
+	return w.newestRequest(t, false)
+}
+
+// newestRequest returns the request of the newest run for Softwares, or of the newest other run.
+func (w *fixture) newestRequest(t *testing.T, software bool) (request contract.Request) {
+	t.Helper()
+	newest := int32(0)
+	for _, run := range w.runs(t) {
+		if strings.Contains(run, "-software-") == software {
+			newest = max(newest, resources.RunNumber(run))
+		}
+	}
+	cm, err := w.kube.CoreV1().ConfigMaps(site).Get(t.Context(), contract.RunRequestName(name, newest), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconc
 		return nil // the finalizer is removed and the object is deleted, so no status can be written
 	}
 	waits, beside := r.followSelectHosts(ctx, p, seen, next)
-	beside = errors.Join(beside, r.unfence(ctx, p, seen), r.moveEndpoint(ctx, p, &seen))
+	beside = errors.Join(beside, r.unfence(ctx, p, seen), r.moveEndpoint(ctx, p, &seen), r.ownRequests(ctx, p))
 	before := p.Status.DeepCopy()
 	plan.Report(p, seen, next, err, beside, now)
 	recordEvents(ctx, p, plan.Events(before, &p.Status))

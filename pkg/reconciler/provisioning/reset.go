@@ -18,14 +18,18 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
-// requestFor returns the request of a run. If the spec is invalid, a reset uses the request of the
-// last run, because a user must be able to delete such a Provisioning too.
+// requestFor returns the request of a run. If the spec is invalid, a reset uses the request of the last run, or that of the
+// record if all runs were deleted, because a user must be able to delete such a Provisioning too.
 func requestFor(seen plan.Seen, next plan.Step) contract.Request {
 	request := next.Request
 	if next.Operation == contract.OperationReset {
 		request = seen.Request
-		if seen.Invalid != "" && seen.Started.Provisioning != "" {
+		switch {
+		case seen.Invalid == "":
+		case seen.Started.Provisioning != "":
 			request = seen.Started
+		case seen.Memory != nil:
+			request = seen.Memory.Request
 		}
 	}
 	if request.Operation = next.Operation; request.Operation != contract.OperationRestore { // the last run may have been one

@@ -74,7 +74,8 @@ func ruined(t *testing.T, asked string, others ...runtime.Object) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range []runtime.Object{p, run(p, 1, ended(corev1.ConditionTrue, "Succeeded")), requestOf(t, p, w.settings.Depot),
+	pr := run(p, 1, ended(corev1.ConditionTrue, "Succeeded"))
+	for _, o := range []runtime.Object{p, pr, requestOf(t, pr, p, w.settings.Depot),
 		written(contract.InventoryName(p.Name), contract.KeyNodes, string(list)), written(contract.InstalledName(p.Name), contract.KeyInstalled, string(record))} {
 		w.add(t, o, true)
 	}
@@ -102,14 +103,7 @@ func TestRestore(t *testing.T) {
 	if pr == nil {
 		t.Fatalf("no run; Ready: %+v", w.stored(t).Status.GetCondition(v1alpha1.ConditionReady))
 	}
-	cm, err := w.kube.CoreV1().ConfigMaps(site).Get(t.Context(), contract.RequestName(name), metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got contract.Request
-	if err := json.Unmarshal([]byte(cm.Data[contract.KeyRequest]), &got); err != nil {
-		t.Fatal(err)
-	}
+	got := w.request(t)
 	want := &contract.Restore{Asked: "b-1 today", Backup: "b-1", Artifact: "backup-b-1-1234.tar.age", SHA256: "abc", Fenced: true} // there is nothing to power off
 	if diff := cmp.Diff(want, got.Restore); diff != "" || got.Operation != contract.OperationRestore || !slices.Equal(got.Gone(), []string{"master-1"}) {
 		t.Errorf("request %+v; restore (-want +got):\n%s", got, diff)
@@ -196,13 +190,9 @@ func TestAdviceToRestore(t *testing.T) {
 // restoreRequest returns what the request of the newest run says of the restore.
 func (w *fixture) restoreRequest(t *testing.T) contract.Restore {
 	t.Helper()
-	cm, err := w.kube.CoreV1().ConfigMaps(site).Get(t.Context(), contract.RequestName(name), metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got contract.Request
-	if err := json.Unmarshal([]byte(cm.Data[contract.KeyRequest]), &got); err != nil || got.Restore == nil {
-		t.Fatalf("request %+v: %v", got, err)
+	got := w.request(t)
+	if got.Restore == nil {
+		t.Fatalf("request %+v", got)
 	}
 	return *got.Restore
 }

@@ -49,6 +49,6 @@ func (r *Reconciler) claimsLive(ctx context.Context, p *v1alpha1.Provisioning) (
 	if _, err := r.observeRunsLive(ctx, p, &live); err != nil || live.Claiming() {
 		return err == nil, err
 	}
-	pods, err := r.livePods(ctx, p, labels.Set{pipeline.PipelineTaskLabelKey: contract.TaskSelectHosts})
+	pods, err := r.livePods(ctx, p, labels.Set{pipeline.PipelineTaskLabelKey: contract.TaskSelectHosts}, "")
 	return len(pods) > 0, err
 }

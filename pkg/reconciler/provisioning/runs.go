@@ -96,8 +96,10 @@ func holds(seen plan.Seen, held []hosts.Host) bool {
 
 // observeWorkersLive asks the API server itself for all objects that may work on the hosts. Stale
 // caches would be dangerous: another consumer could claim a host that is released too early, and
-// install it while our playbook still works on it.
-func (r *Reconciler) observeWorkersLive(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
+// install it while our playbook still works on it. Pods that mount the ConfigMap request count too, even if
+// they have ended; empty: none. As long as one exists, its node does not read another immutable ConfigMap of this
+// name: the number of a run that was deleted is used again.
+func (r *Reconciler) observeWorkersLive(ctx context.Context, p *v1alpha1.Provisioning, request string, seen *plan.Seen) error {
 	taskRuns, err := r.observeRunsLive(ctx, p, seen)
 	if err != nil {
 		return err
@@ -107,7 +109,7 @@ func (r *Reconciler) observeWorkersLive(ctx context.Context, p *v1alpha1.Provisi
 			seen.Pods = append(seen.Pods, "TaskRun "+tr.Name)
 		}
 	}
-	pods, err := r.livePods(ctx, p, nil)
+	pods, err := r.livePods(ctx, p, nil, request)
 	seen.Pods = append(seen.Pods, pods...)
 	return err
 }
@@ -128,10 +130,10 @@ func (r *Reconciler) observeRunsLive(ctx context.Context, p *v1alpha1.Provisioni
 	return all, nil
 }
 
-// livePods returns the names of the pods that have not ended. It considers only pods that have the
+// livePods returns the names of the pods that have not ended, or that mount the ConfigMap request. It considers only pods that have the
 // cluster's label and every label in with. If with is nil, the cluster's label is enough. The
 // result includes pods of runs that belong to an earlier Provisioning of the same name.
-func (r *Reconciler) livePods(ctx context.Context, p *v1alpha1.Provisioning, with labels.Set) ([]string, error) {
+func (r *Reconciler) livePods(ctx context.Context, p *v1alpha1.Provisioning, with labels.Set, request string) ([]string, error) {
 	of := labels.SelectorFromSet(labels.Merge(labels.Set{contract.LabelCluster: p.Name}, with))
 	pods, err := r.kube.CoreV1().Pods(p.Namespace).List(ctx, metav1.ListOptions{LabelSelector: of.String()})
 	if err != nil {
@@ -139,7 +141,8 @@ func (r *Reconciler) livePods(ctx context.Context, p *v1alpha1.Provisioning, wit
 	}
 	var alive []string
 	for _, pod := range pods.Items {
-		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+		mounts := slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.ConfigMap != nil && v.ConfigMap.Name == request })
+		if mounts || pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 			alive = append(alive, pod.Name)
 		}
 	}
@@ -205,6 +208,7 @@ func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
 		State:      runs.StateOf(condition),
 		Cancelling: run.IsCancelled() || run.IsGracefullyCancelled(),
 	}
+	made.Request.Name, made.Request.UID = runs.RequestOf(run)
 	made.Superseded = run.Annotations[runs.AnnotationSuperseded] != ""
 	made.Generation, _ = strconv.ParseInt(run.Annotations[runs.AnnotationGeneration], 10, 64) // 0 if an older build of BPA started the run
 	if n, err := strconv.ParseInt(run.Labels[contract.LabelAttempt], 10, 32); err == nil {

@@ -36,11 +36,13 @@ func (r *Reconciler) observeSoftware(ctx context.Context, p *v1alpha1.Provisioni
 		s.Record = r.readSoftware(p, stored)
 		s.Ends = stored.Data[contract.KeyEnds]
 	}
-	var started contract.Request
-	if err := r.readJSON(p, contract.SoftwareRequestName(p.Name), contract.KeyRequest, &started); err != nil {
+	started, err := r.requestOf(ctx, p, s.Newest())
+	if err != nil {
 		return err
 	}
-	s.Started = started.Software
+	if started != nil {
+		s.Started = r.readRequest(p, started).Software
+	}
 	all, others := r.clusters.Around(p)
 	var installed contract.Installed
 	if seen.Memory != nil && seen.Complete() {

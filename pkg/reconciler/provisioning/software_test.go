@@ -56,23 +56,17 @@ func withTools(t *testing.T) *fixture {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
-	w := newFixture(t, all, []runtime.Object{p, tools(), sshKey(), run(p, 1, ended(corev1.ConditionTrue, "Succeeded")), requestOf(t, p, depot),
+	pr := run(p, 1, ended(corev1.ConditionTrue, "Succeeded"))
+	w := newFixture(t, all, []runtime.Object{p, tools(), sshKey(), pr, requestOf(t, pr, p, depot),
 		written(contract.InventoryName(name), contract.KeyNodes, string(list)), written(contract.InstalledName(name), contract.KeyInstalled, string(record))}, nil)
 	w.settings.Depot, w.packages = depot, curl("8.5")
 	return w
 }
 
 // software returns the request of the newest run for Softwares.
-func (w *fixture) softwareRequest(t *testing.T) (request contract.Request) {
+func (w *fixture) softwareRequest(t *testing.T) contract.Request {
 	t.Helper()
-	cm, err := w.kube.CoreV1().ConfigMaps(site).Get(t.Context(), contract.SoftwareRequestName(name), metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(cm.Data[contract.KeyRequest]), &request); err != nil {
-		t.Fatal(err)
-	}
-	return request
+	return w.newestRequest(t, true)
 }
 
 // finishSoftware ends the newest run for Softwares. With installed, its task has stored the record.
@@ -112,7 +106,7 @@ func (w *fixture) finishSoftware(t *testing.T, runName string, installed bool) {
 // is, and after the run nothing is written until the depot has a newer version.
 func TestSoftwareRun(t *testing.T) {
 	w := withTools(t)
-	before, err := w.kube.CoreV1().ConfigMaps(site).Get(t.Context(), contract.RequestName(name), metav1.GetOptions{})
+	before, err := w.kube.CoreV1().ConfigMaps(site).Get(t.Context(), contract.RunRequestName(name, 1), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +116,7 @@ func TestSoftwareRun(t *testing.T) {
 		t.Fatalf("no run; status.software is %+v", w.stored(t).Status.Software)
 	}
 	i := slices.IndexFunc(run.Spec.Workspaces, func(b tekton.WorkspaceBinding) bool { return b.Name == contract.WorkspaceRequest })
-	if got := run.Spec.Workspaces[i].ConfigMap.Name; got != contract.SoftwareRequestName(name) || run.Labels["tekton.dev/pipeline"] != contract.PipelineSoftware {
+	if got := run.Spec.Workspaces[i].ConfigMap.Name; got != contract.RunRequestName(name, 2) || run.Labels["tekton.dev/pipeline"] != contract.PipelineSoftware {
 		t.Errorf("the run reads %s and has the labels %v", got, run.Labels)
 	}
 	want := &contract.SoftwareRun{
@@ -133,7 +127,7 @@ func TestSoftwareRun(t *testing.T) {
 	if diff := cmp.Diff(want, request.Software); diff != "" || request.Operation != contract.OperationSoftware || len(request.Members) != 1 {
 		t.Errorf("operation %s, %d members (-want +got):\n%s", request.Operation, len(request.Members), diff)
 	}
-	after, err := w.kube.CoreV1().ConfigMaps(site).Get(t.Context(), contract.RequestName(name), metav1.GetOptions{})
+	after, err := w.kube.CoreV1().ConfigMaps(site).Get(t.Context(), contract.RunRequestName(name, 1), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,14 +103,7 @@ func TestFault_SIP_4_5_13_LostHostsAreReplaced(t *testing.T) {
 	if diff := cmp.Diff([]string{"host-3"}, site.asked); diff != "" {
 		t.Errorf("hosts about which the API server was asked (-want +got):\n%s", diff)
 	}
-	cm, err := w.kube.CoreV1().ConfigMaps("site").Get(t.Context(), contract.RequestName(name), metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var request contract.Request
-	if err := json.Unmarshal([]byte(cm.Data[contract.KeyRequest]), &request); err != nil {
-		t.Fatal(err)
-	}
+	request := w.request(t)
 	if diff := cmp.Diff([]string{"host-1", "host-2"}, request.Installed); diff != "" {
 		t.Errorf("installed hosts in the request (-want +got):\n%s", diff)
 	}
@@ -395,8 +388,9 @@ func TestRetryWithoutAHost(t *testing.T) {
 				p.Spec.NodeSets[0].Count.Standby, p.Spec.KUDPlugins = int32(tc.standby), tc.plugins
 			}
 			before := edge(spec)
+			pr := run(before, 1, ended(corev1.ConditionTrue, "Succeeded"))
 			objects := []runtime.Object{edge(spec, func(p *v1alpha1.Provisioning) { p.Annotations = map[string]string{contract.AnnotationRetry: "now"} }), sshKey(),
-				run(before, 1, ended(corev1.ConditionTrue, "Succeeded")), requestOf(t, before, settings.Depot{}), written(contract.InventoryName(name), contract.KeyNodes, string(list))}
+				pr, requestOf(t, pr, before, settings.Depot{}), written(contract.InventoryName(name), contract.KeyNodes, string(list))}
 			if tc.kubeconfig {
 				objects = append(objects, usableKubeconfig(t, before))
 			}

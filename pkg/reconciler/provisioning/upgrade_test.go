@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -85,7 +84,8 @@ func upgrading(t *testing.T, edits ...func(*v1alpha1.Provisioning)) (*fixture, *
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newFixture(t, hosts, []runtime.Object{after, sshKey(), run(before, 1, ended(corev1.ConditionTrue, "Succeeded")), requestOf(t, before, settings.Depot{}),
+	pr := run(before, 1, ended(corev1.ConditionTrue, "Succeeded"))
+	return newFixture(t, hosts, []runtime.Object{after, sshKey(), pr, requestOf(t, pr, before, settings.Depot{}),
 		written(contract.InventoryName(after.Name), contract.KeyNodes, string(list)), written(contract.InstalledName(after.Name), contract.KeyInstalled, string(record))}, nil), after
 }
 
@@ -99,14 +99,7 @@ func needsNoHost(t *testing.T, w *fixture, after *v1alpha1.Provisioning) {
 	if pipeline := pr.Spec.PipelineRef; pipeline == nil || pr.Labels[contract.LabelOperation] != contract.OperationUpgradeControlPlane {
 		t.Errorf("the run has the Pipeline %+v and the labels %v", pipeline, pr.Labels)
 	}
-	cm, err := w.kube.CoreV1().ConfigMaps("site").Get(t.Context(), contract.RequestName(after.Name), metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got contract.Request
-	if err := json.Unmarshal([]byte(cm.Data[contract.KeyRequest]), &got); err != nil {
-		t.Fatal(err)
-	}
+	got := w.request(t)
 	want := &contract.Upgrade{Nodes: []string{"master-1"}, From: "1.34.3", Path: []string{"1.35.4"}, DrainSeconds: 600, DrainsSeconds: 3600}
 	if diff := cmp.Diff(want, got.Upgrade); diff != "" || got.KubernetesVersion != "1.35.4" || !slices.Equal(got.Kept, []string{"worker-2"}) {
 		t.Errorf("version %s, lost nodes that stay %v (-want +got):\n%s", got.KubernetesVersion, got.Kept, diff)

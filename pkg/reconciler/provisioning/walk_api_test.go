@@ -166,7 +166,7 @@ func simChange[T simObject](s *simServer, kind, name string, change func(T)) {
 	s.set(kind, next)
 }
 
-// collectGarbage deletes the objects whose owners do not exist any more, as Kubernetes' garbage collector does. It
+// collectGarbage deletes the objects of whose owners none exists any more, as Kubernetes' garbage collector does. It
 // reports whether there were any.
 func (s *simServer) collectGarbage() (found bool) {
 	uids := map[types.UID]bool{}
@@ -178,7 +178,8 @@ func (s *simServer) collectGarbage() (found bool) {
 	for _, kind := range []string{kindRun, kindTask, kindConfigMap, kindSecret, kindAccount, kindRole, kindBinding} {
 		var gone []string
 		for name, o := range s.objects[kind] {
-			if owner := metav1.GetControllerOfNoCopy(o); owner != nil && !uids[owner.UID] {
+			owners := o.GetOwnerReferences()
+			if len(owners) > 0 && !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return uids[o.UID] }) {
 				gone = append(gone, name)
 			}
 		}

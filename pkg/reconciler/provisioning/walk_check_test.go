@@ -8,11 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs"
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
@@ -21,7 +24,7 @@ func (w *simSite) unlike() string {
 	if why := w.unready(name); why != "" {
 		return why
 	}
-	checks := []func() string{w.nodesUnlike, w.claimsUnlike, w.levelsUnlike, w.pluginsUnlike, w.packagesUnlike, w.otherUnlike, w.machinesUnlike, w.tooMany}
+	checks := []func() string{w.nodesUnlike, w.claimsUnlike, w.levelsUnlike, w.pluginsUnlike, w.packagesUnlike, w.otherUnlike, w.machinesUnlike, w.tooMany, w.requestsUnlike}
 	for _, check := range checks {
 		if why := check(); why != "" {
 			return why
@@ -245,7 +248,7 @@ func (w *simSite) machinesUnlike() string {
 // tooMany checks that the number of objects has its limits.
 func (w *simSite) tooMany() string {
 	history := 2 * (settings.Default().RunHistory + 1)
-	for kind, most := range map[string]int{kindRun: 2 * history, kindTask: 12 * history, kindConfigMap: 24, kindSecret: 12, kindAccount: 24, kindRole: 24, kindBinding: 24} {
+	for kind, most := range map[string]int{kindRun: 2 * history, kindTask: 12 * history, kindConfigMap: 26 + 2*history, kindSecret: 12, kindAccount: 24, kindRole: 24, kindBinding: 24} {
 		if n := len(w.server.objects[kind]); n > most {
 			return fmt.Sprintf("there are %d %s: %v", n, kind, w.server.names(kind))
 		}
@@ -258,6 +261,29 @@ func (w *simSite) tooMany() string {
 	}
 	if runs > history {
 		return fmt.Sprintf("%d runs are kept", runs)
+	}
+	return ""
+}
+
+// requestsUnlike checks that each run has its request, and that at most one request of each Provisioning has no run.
+func (w *simSite) requestsUnlike() string {
+	of := map[types.UID]string{}
+	for _, run := range simList[*tekton.PipelineRun](w.server, kindRun) {
+		request, uid := runs.RequestOf(run)
+		cm := simStored[*corev1.ConfigMap](w.server, kindConfigMap, request)
+		if cm == nil || cm.UID != uid || len(cm.OwnerReferences) != 1 || cm.OwnerReferences[0].UID != run.UID {
+			return fmt.Sprintf("run %s has not its request %s %s: %+v", run.Name, request, uid, cm)
+		}
+		of[cm.UID] = run.Name
+	}
+	without := map[string]string{}
+	for _, cm := range simList[*corev1.ConfigMap](w.server, kindConfigMap) {
+		if cluster := cm.Labels[contract.LabelCluster]; cm.Immutable != nil && of[cm.UID] == "" {
+			if other := without[cluster]; other != "" {
+				return fmt.Sprintf("ConfigMaps %s and %s are requests without a run", other, cm.Name)
+			}
+			without[cluster] = cm.Name
+		}
 	}
 	return ""
 }

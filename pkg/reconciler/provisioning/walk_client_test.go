@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -134,12 +135,25 @@ func (r simResource[T]) Update(_ context.Context, want T, _ metav1.UpdateOptions
 			return notFound(r.kind, want.GetName())
 		case want.GetResourceVersion() != "" && want.GetResourceVersion() != have.GetResourceVersion():
 			return conflict(r.kind, want.GetName())
+		case !simMutable(have, want):
+			return apierrors.NewInvalid(schema.GroupKind{Kind: r.kind}, want.GetName(), nil)
 		}
 		made = want.DeepCopyObject().(T)
 		r.c.s.set(r.kind, made)
 		return nil
 	})
 	return made, err
+}
+
+// simMutable reports whether the API server accepts this change of an object: the data of an immutable ConfigMap stays
+// as it is.
+func simMutable(have, want simObject) bool {
+	before, ok := have.(*corev1.ConfigMap)
+	if !ok || before.Immutable == nil || !*before.Immutable {
+		return true
+	}
+	after := want.(*corev1.ConfigMap)
+	return after.Immutable != nil && *after.Immutable && maps.Equal(before.Data, after.Data)
 }
 
 func (r simResource[T]) Delete(_ context.Context, name string, options metav1.DeleteOptions) error {

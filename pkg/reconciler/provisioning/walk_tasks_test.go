@@ -23,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/renderinventory"
 	"github.com/akraino-icn/bpa/pkg/tasks/selecthosts"
@@ -69,12 +70,9 @@ func (w *simSite) runTask(j *simJob, run *tekton.PipelineRun, name string) error
 
 // requestOf reads the request of a run, as its pods do.
 func (w *simSite) requestOf(run *tekton.PipelineRun) (r contract.Request, err error) {
-	name := contract.RequestName(run.Labels[contract.LabelCluster])
-	if run.Labels[contract.LabelOperation] == contract.OperationSoftware {
-		name = contract.SoftwareRequestName(run.Labels[contract.LabelCluster])
-	}
+	name, uid := runs.RequestOf(run)
 	cm := simStored[*corev1.ConfigMap](w.server, kindConfigMap, name)
-	if cm == nil {
+	if cm == nil || cm.UID != uid {
 		return r, task.Because(contract.ReasonInvalidRequest, notFound(kindConfigMap, name))
 	}
 	return r, json.Unmarshal([]byte(cm.Data[contract.KeyRequest]), &r)

@@ -34,6 +34,8 @@ type ProvisioningStatus struct {
 	// InstalledDigest is the digest of the request from which the running cluster was installed. It
 	// is empty before the installation.
 	InstalledDigest string `json:"installedDigest,omitempty"`
+	// ObservedRetry is the value of the retry annotation with which the newest run was started.
+	ObservedRetry string `json:"observedRetry,omitempty"`
 	// PassedOver are hosts that failed in an installation. They are chosen again only if no other
 	// host fits. After the last attempt, a host that did not receive its image is not chosen before
 	// the retry annotation has a new value. A host that did not answer by SSH leaves the list when the

@@ -84,11 +84,16 @@ func (s Seen) blocked() bool {
 // changedText describes the parts of the spec that are not applied to the installed cluster, and what
 // a user can do.
 func (s Seen) changedText() string {
-	request := contract.RequestName(s.Name)
-	back := fmt.Sprintf("restore the spec (key %s of ConfigMap %s holds the request that the cluster was installed from)", contract.KeyRequest, request)
+	key, where, run := contract.KeyInstalled, contract.InstalledName(s.Name), ""
+	if newest := s.Newest(); newest != nil {
+		if run = contract.RunRequestName(s.Name, newest.Number); s.Memory == nil || s.Rebuilt {
+			key, where = contract.KeyRequest, run
+		}
+	}
+	back := fmt.Sprintf("restore the spec (key %s of ConfigMap %s holds the request that the cluster was installed from)", key, where)
 	if s.Revertible {
 		back = fmt.Sprintf("restore the spec that the cluster was installed from: `kubectl patch provisioning -n %s %s --type=json -p \"$(kubectl get configmap -n %s %s "+
-			"-o jsonpath='{.data.revert\\.json}')\"`", s.Namespace, s.Name, s.Namespace, request)
+			"-o jsonpath='{.data.revert\\.json}')\"`", s.Namespace, s.Name, s.Namespace, run)
 	}
 	if nodes := s.unconfirmed(); len(nodes) > 0 && len(s.refused(true)) == 0 {
 		return fmt.Sprintf("the spec does not request %s any more, but the record of the installed cluster is missing, as after an upgrade of BPA, so nothing is changed. "+

@@ -39,7 +39,7 @@ func (s Seen) ImageForHosts() (*contract.OSImage, error) {
 	}
 	if s.Started.OSImage.URL == "" {
 		return nil, fmt.Errorf("the osImage in key %s of ConfigMap %s has no address: correct spec.osImage, "+
-			"or depot-url in the site's settings", contract.KeyRequest, contract.RequestName(s.Name))
+			"or depot-url in the site's settings", contract.KeyRequest, r.Request.Name)
 	}
 	sum := contract.None
 	if t := r.task(contract.TaskSeedRegistry); t != nil { // a customized pipeline may not have this task

@@ -70,6 +70,9 @@ func instant(t time.Time) *metav1.Time {
 
 // reportInstalled stores facts that nobody can observe any more after the run was deleted.
 func reportInstalled(status *v1alpha1.ProvisioningStatus, s Seen) {
+	if r := s.Newest(); r != nil {
+		status.ObservedRetry = r.Retry
+	}
 	if r := s.Newest(); r != nil && r.State != Active && r.built() && (r.State == Succeeded || r.Operation != contract.OperationPlugins) {
 		status.InstalledDigest = cmp.Or(r.Carried, r.Digest) // the stored digest, even if this build computes another one
 		if t := r.task(contract.TaskCollectKubeconfig); t != nil && t.Results[contract.ResultEndpoint] != "" {

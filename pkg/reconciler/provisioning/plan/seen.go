@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/runs"
@@ -44,12 +46,11 @@ type Seen struct {
 	// restores the spec from before these edits.
 	Changes    []string
 	Revertible bool
-	// Started is the request of the newest run. While that run is active, no edit of the spec
-	// changes it. It is the zero value if it is not known.
+	// Started is the request of the newest run, which nobody can change. It is the zero value if there is no run, if a
+	// user has deleted the request, or if an earlier build of BPA started the run.
 	Started contract.Request
-	// StartedRetry is the value of the retry annotation when the newest run was started. It is known even after the run
-	// was deleted.
-	StartedRetry string
+	// Removal is what the run LastChange was to remove; nil: nothing, or it is not known.
+	Removal *contract.Removal
 	// Created is when the Provisioning was created.
 	Created time.Time
 	// Restore is the value of contract.AnnotationRestore. Restored is the status of a restore that is
@@ -158,8 +159,9 @@ type Seen struct {
 	Unapplied   bool
 	Unconfirmed string
 
-	// InstalledDigest is the digest in the status. It is known even after the run was deleted.
-	InstalledDigest string
+	// InstalledDigest is the digest in the status. ObservedRetry is the value of the retry annotation with which the
+	// newest run was started. Both are known even after the runs were deleted.
+	InstalledDigest, ObservedRetry string
 
 	Limits Limits
 
@@ -221,6 +223,7 @@ type Run struct {
 	Number    int32 // number among all runs
 	Attempt   int32 // which attempt at the same requested state this run is, from 1; a failure that costs no attempt does not raise it
 	Operation string
+	Request   Request
 
 	Digest, Inputs, Retry string   // the values when the run was started
 	Carried               string   // the digest in the run's annotations, if Recompute has replaced Digest; empty: Digest is unchanged
@@ -240,6 +243,12 @@ type Run struct {
 	Started    time.Time
 	Completed  time.Time // zero while Active
 	Tasks      []Task    // the tasks that exist so far, in the order of the pipeline
+}
+
+// Request identifies the ConfigMap with the request of a run.
+type Request struct {
+	Name string
+	UID  types.UID // empty: an earlier build of BPA started the run
 }
 
 // Task is one TaskRun of a run.
@@ -290,25 +299,15 @@ func (s Seen) Unedited() bool {
 	return (s.InstalledDigest == "" || s.InstalledDigest == s.Digest) && (newest == nil || newest.Digest == s.Digest && newest.Inputs == s.Inputs)
 }
 
-// Recompute replaces the digests of the newest run and of the installed cluster by digest. This
-// build has computed digest from the request in the ConfigMap, which is normally that of the newest
-// run. carried is the digest that was stored with this request; empty: none was stored. If a
-// cluster is installed, Recompute always replaces the digests: all of them describe that cluster,
-// because no run starts for another one. If no cluster is installed, it replaces nothing in two
-// cases: there is no run, or carried shows that the request is not that of the newest run.
-// Recompute reports whether it replaced the digests.
-func (s *Seen) Recompute(carried, digest string) bool {
+// Recompute replaces the digests of the newest run and of the installed cluster by digest, which this build
+// has computed from the spec of the newest run. If a cluster is installed, both digests describe that
+// cluster, because no run starts for another one.
+func (s *Seen) Recompute(digest string) {
 	newest := s.Newest()
-	if s.installedDigest() == "" && (newest == nil || carried != "" && carried != newest.Digest) {
-		return false
-	}
-	if newest != nil {
-		newest.Carried, newest.Digest = newest.Digest, digest
-	}
+	newest.Carried, newest.Digest = newest.Digest, digest
 	if s.InstalledDigest != "" {
 		s.InstalledDigest = digest
 	}
-	return true
 }
 
 // installedDigest returns the digest of the installed cluster, even if a later run failed in this
@@ -379,7 +378,7 @@ func (s Seen) Retries() bool { return s.asked() && s.Memory != nil && s.Complete
 
 // asked reports whether a user has requested another run that has not started yet.
 func (s Seen) asked() bool {
-	last := s.StartedRetry
+	last := s.ObservedRetry
 	if newest := s.Newest(); newest != nil {
 		last = newest.Retry
 	}

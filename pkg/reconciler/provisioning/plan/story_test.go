@@ -421,7 +421,10 @@ func (w *scene) create(t *testing.T) {
 		Digest: w.seen.Digest, Inputs: w.seen.Inputs, Generation: w.seen.Generation, Retry: w.seen.Retry, Started: w.now,
 	})
 	w.seen.Started, w.installsPlugins = w.last.Request, w.last.Plugins
-	w.seen.StartedRetry = w.seen.Retry
+	w.seen.ObservedRetry = w.seen.Retry
+	if last := w.seen.LastChange(); last != nil && last.Number == w.last.Number {
+		w.seen.Removal = w.last.Request.Remove
+	}
 	w.seen.Collected = w.seen.Collected && w.last.Operation != contract.OperationRestore
 	if w.seen.Started.Operation = w.last.Operation; w.last.Request.Remove == nil || w.seen.Memory == nil {
 		return

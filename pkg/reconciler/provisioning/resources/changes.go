@@ -14,22 +14,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// Keys of the request's ConfigMap, in addition to the request itself. They record the spec from
-// which the newest run was started, for later reconciles and for users.
-const (
-	// KeyRevert holds a JSON patch that restores the spec from which the run was started.
-	KeyRevert = "revert.json"
-	// KeyDigest holds the run's digest, as computed by the build of BPA that started the run.
-	KeyDigest = "digest"
-	// KeyRetry holds the value of the retry annotation when the run was started.
-	KeyRetry = "retry"
-)
-
-// Started is the spec from which the newest run was started, with the digest of the run.
-type Started struct {
-	Digest string
-	Spec   v1alpha1.ProvisioningSpec
-}
+// KeyRevert, in the ConfigMap with the request of a run, holds a JSON patch that restores the spec from which the
+// run was started. It is for later reconciles and for users.
+const KeyRevert = "revert.json"
 
 type replaceSpec struct {
 	Op    string                    `json:"op"`
@@ -42,14 +29,14 @@ func revert(spec v1alpha1.ProvisioningSpec) (string, error) {
 	return string(text), err
 }
 
-// ReadStarted reads the Started from the request's ConfigMap. It returns nil if the ConfigMap has
-// none, because an older build of BPA wrote the ConfigMap.
-func ReadStarted(cm *corev1.ConfigMap) *Started {
+// ReadStarted returns the spec from which a run was started, from the ConfigMap with its request. It returns nil if
+// this build of BPA cannot read it, because another build wrote it.
+func ReadStarted(cm *corev1.ConfigMap) *v1alpha1.ProvisioningSpec {
 	var patch []replaceSpec
-	if cm == nil || cm.Data[KeyDigest] == "" || json.Unmarshal([]byte(cm.Data[KeyRevert]), &patch) != nil || len(patch) != 1 {
+	if json.Unmarshal([]byte(cm.Data[KeyRevert]), &patch) != nil || len(patch) != 1 {
 		return nil
 	}
-	return &Started{Digest: cm.Data[KeyDigest], Spec: patch[0].Value}
+	return &patch[0].Value
 }
 
 // Changes lists the differences between two specs, sorted, such as "spec.PodSubnet: 10.1.0.0/16 ->

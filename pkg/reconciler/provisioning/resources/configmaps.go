@@ -6,17 +6,17 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/runs"
 )
 
-// MakeRequestConfigMap returns the ConfigMap with the request and with the spec from which the
-// request was made. digest is the digest of the run. The controller writes this ConfigMap just
-// before it starts a run, and never while a run is active, because each task reads it when it
-// starts.
-func MakeRequestConfigMap(p *v1alpha1.Provisioning, r contract.Request, digest string) (*corev1.ConfigMap, error) {
+// MakeRequestConfigMap returns the ConfigMap with the request of the run of this number, and with the spec from
+// which the request was made. Nobody can change it, because each task reads it when it starts, and the controller
+// reads it as long as the run exists. p owns it until the run does.
+func MakeRequestConfigMap(p *v1alpha1.Provisioning, r contract.Request, number int32) (*corev1.ConfigMap, error) {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode the request: %w", err)
@@ -26,23 +26,10 @@ func MakeRequestConfigMap(p *v1alpha1.Provisioning, r contract.Request, digest s
 		return nil, fmt.Errorf("encode the spec: %w", err)
 	}
 	return &corev1.ConfigMap{
-		ObjectMeta: meta(p, contract.RequestName(p.Name)),
-		Data: map[string]string{
-			contract.KeyRequest: string(text), contract.KeyVersion: strconv.Itoa(r.ContractVersion()), KeyRevert: back, KeyDigest: digest,
-			KeyRetry: p.Annotations[contract.AnnotationRetry],
-		},
+		ObjectMeta: meta(p, contract.RunRequestName(p.Name, number)),
+		Data:       map[string]string{contract.KeyRequest: string(text), contract.KeyVersion: strconv.Itoa(r.ContractVersion()), KeyRevert: back},
+		Immutable:  ptr.To(true),
 	}, nil
-}
-
-// MakeSoftwareRequestConfigMap returns the ConfigMap with the request of a run for Softwares. It does not
-// replace that of the newest run that has changed the cluster.
-func MakeSoftwareRequestConfigMap(p *v1alpha1.Provisioning, r contract.Request, digest string) (*corev1.ConfigMap, error) {
-	cm, err := MakeRequestConfigMap(p, r, digest)
-	if err != nil {
-		return nil, err
-	}
-	cm.Name = contract.SoftwareRequestName(p.Name)
-	return cm, nil
 }
 
 // MakeSoftwareConfigMap returns the ConfigMap in which tasks store the record of the software. A cluster that

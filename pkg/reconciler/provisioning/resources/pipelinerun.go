@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -24,21 +25,21 @@ const (
 	AnnotationSSHKey    = "bpa.akraino.org/ssh-key"
 	AnnotationSSHSecret = "bpa.akraino.org/ssh-secret-version"
 	// AnnotationPlugins identifies the plugins of the run's request (contract.PluginsDigest). AnnotationAsked is the
-	// value of contract.AnnotationSoftware that a run for Softwares answers. The request itself is written before the
-	// run, so it does not prove that there was such a run.
+	// value of contract.AnnotationSoftware that a run for Softwares answers.
 	AnnotationPlugins = "bpa.akraino.org/plugins-digest"
 	AnnotationAsked   = "bpa.akraino.org/software-asked"
 )
 
 // Run describes a run of a Provisioning.
 type Run struct {
-	Operation string   // empty: install
-	Release   string   // kubespray release; empty: the Tasks without a release in their names
-	Replaces  []string // "node=host", for the replace operation
-	Restore   string   // contract.Restore.Asked, for a restore
-	Asked     string   // contract.SoftwareRun.Asked, for a run for Softwares
-	Number    int32    // number among all runs, which is a part of the name
-	Attempt   int32    // which attempt at the same requested state this run is, from 1; a failure that costs no attempt does not raise it
+	Operation string    // empty: install
+	Release   string    // kubespray release; empty: the Tasks without a release in their names
+	Replaces  []string  // "node=host", for the replace operation
+	Restore   string    // contract.Restore.Asked, for a restore
+	Asked     string    // contract.SoftwareRun.Asked, for a run for Softwares
+	Number    int32     // number among all runs, which is a part of the name
+	Request   types.UID // of the ConfigMap with the request, whose name has the same number
+	Attempt   int32     // which attempt at the same requested state this run is, from 1; a failure that costs no attempt does not raise it
 	Digest    string
 	Inputs    string
 	Retry     string // value of the retry annotation that requested the run
@@ -73,6 +74,7 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 	for name, value := range map[string]string{
 		contract.AnnotationRetry: run.Retry, AnnotationSSHKey: run.SSHKey, AnnotationSSHSecret: run.SSHSecret,
 		contract.AnnotationRestore: run.Restore, AnnotationPlugins: run.PluginsDigest, AnnotationAsked: run.Asked,
+		runs.AnnotationRequest: string(run.Request),
 	} {
 		if value != "" {
 			m.Annotations[name] = value
@@ -85,7 +87,8 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 	return &tekton.PipelineRun{
 		ObjectMeta: m,
 		Spec: runs.Run{
-			Name: p.Name, Operation: operation, Release: run.Release, SSHSecret: p.Spec.SSH.Secret(), Timeout: timeout, Plugins: run.Plugins,
+			Name: p.Name, Request: contract.RunRequestName(p.Name, run.Number), Operation: operation, Release: run.Release, SSHSecret: p.Spec.SSH.Secret(),
+			Timeout: timeout, Plugins: run.Plugins,
 		}.Spec(makeParams(run, operation)...),
 	}
 }
