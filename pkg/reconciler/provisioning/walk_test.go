@@ -35,7 +35,7 @@ var visits, podWrites atomic.Int64
 
 // sameLives is the number of seeds that are played without -walk.time. They are the same each time, because a test of a
 // change must not fail for a defect that another change has made. New seeds find new defects: -walk.time=5m.
-const sameLives = 90
+const sameLives = 180
 
 // TestWalk plays the operations of package year against the controller, with its real code, on a simulated site: see
 // walk_api_test.go. After each operation, the cluster must become what the spec says.
