@@ -66,6 +66,9 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 	if err := r.observeStarted(ctx, p, settings, &seen); err != nil {
 		return seen, err
 	}
+	if err := r.observeLastRemoval(ctx, p, &seen); err != nil {
+		return seen, err
+	}
 	if err := r.observeObjects(ctx, p, now, &seen); err != nil {
 		return seen, err
 	}
@@ -184,6 +187,15 @@ func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisionin
 	}
 	after, err := inputsOfRun(p, seen.Request)
 	seen.Edited = before != after
+	return err
+}
+
+// observeLastRemoval reads what the last run that is not only for a kubeconfig or for plugins was to remove.
+func (r *Reconciler) observeLastRemoval(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
+	cm, err := r.requestOf(ctx, p, seen.LastChange())
+	if err == nil && cm != nil {
+		seen.Removal = readRequest(cm).Remove
+	}
 	return err
 }
 

@@ -49,6 +49,8 @@ type Seen struct {
 	// Started is the request of the newest run, which nobody can change. It is the zero value if there is no run, if a
 	// user has deleted the request, or if an earlier build of BPA started the run.
 	Started contract.Request
+	// Removal is what the run LastChange was to remove; nil: nothing, or it is not known.
+	Removal *contract.Removal
 	// Created is when the Provisioning was created.
 	Created time.Time
 	// Restore is the value of contract.AnnotationRestore. Restored is the status of a restore that is

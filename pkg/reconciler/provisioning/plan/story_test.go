@@ -421,6 +421,9 @@ func (w *scene) create(t *testing.T) {
 	})
 	w.seen.Started, w.installsPlugins = w.last.Request, w.last.Plugins
 	w.seen.ObservedRetry = w.seen.Retry
+	if last := w.seen.LastChange(); last != nil && last.Number == w.last.Number {
+		w.seen.Removal = w.last.Request.Remove
+	}
 	w.seen.Collected = w.seen.Collected && w.last.Operation != contract.OperationRestore
 	if w.seen.Started.Operation = w.last.Operation; w.last.Request.Remove == nil || w.seen.Memory == nil {
 		return

@@ -20,13 +20,27 @@ func (s Seen) unfinished() []contract.Node {
 	})
 }
 
-// notReset returns the nodes that the newest run has removed, and whose hosts did not answer.
+// notReset returns the nodes that the last run with another purpose than a kubeconfig or plugins has removed, and whose
+// hosts did not answer. The run may have failed in a task after the removal.
 func (s Seen) notReset() []contract.Node {
-	newest := s.Newest()
-	if newest == nil || newest.State != Succeeded || s.Memory == nil || s.Started.Remove == nil || s.asked() || s.Deleting {
+	last := s.LastChange()
+	if last == nil || s.Memory == nil || s.Removal == nil || s.Retry != "" && s.Retry != last.Retry || s.Deleting {
 		return nil
 	}
-	return slices.DeleteFunc(s.leftovers(), func(n contract.Node) bool { return !slices.Contains(s.Started.Remove.Nodes, n.Name) })
+	if t := last.task(contract.TaskKubespray); last.State != Succeeded && (last.State == Active || t == nil || t.State != Succeeded) {
+		return nil
+	}
+	return slices.DeleteFunc(s.leftovers(), func(n contract.Node) bool { return !slices.Contains(s.Removal.Nodes, n.Name) })
+}
+
+// LastChange returns the newest run that is not only for a kubeconfig or for plugins; nil: there is none.
+func (s Seen) LastChange() *Run {
+	for i, r := range slices.Backward(s.Runs) {
+		if r.Operation != contract.OperationCollect && r.Operation != contract.OperationPlugins {
+			return &s.Runs[i]
+		}
+	}
+	return nil
 }
 
 // leftovers returns the nodes on claimed hosts that may contain a part of the cluster although they
