@@ -41,6 +41,14 @@ func TestEveryComponentReportsReadiness(t *testing.T) {
 	}
 }
 
+// A power cut must lose no key that etcd has acknowledged. TestPowerCuts cuts the power of an etcd with these arguments.
+func TestEtcdSyncsWhatItAcknowledges(t *testing.T) {
+	args := machineControlPlane(state).Etcd().Args
+	if at := slices.IndexFunc(args, func(arg string) bool { return strings.Contains(arg, "no-fsync") }); at >= 0 {
+		t.Errorf("etcd runs with %s", args[at])
+	}
+}
+
 func TestConfigurationFilesThatComponentsReadAreWritten(t *testing.T) {
 	files := Files(state, Facts{})
 	for _, c := range Plan(state).Components {
