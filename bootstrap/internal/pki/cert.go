@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/disk"
 )
 
 const (
@@ -142,7 +144,7 @@ func store(dir, file string, p *pair) error {
 	if err := storeKey(filepath.Join(dir, file+".key"), p.key.(*ecdsa.PrivateKey)); err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, file+".crt"), encode("CERTIFICATE", p.cert.Raw), 0o644)
+	return disk.WriteFile(filepath.Join(dir, file+".crt"), encode("CERTIFICATE", p.cert.Raw), 0o644)
 }
 
 func storeKey(path string, key *ecdsa.PrivateKey) error {
@@ -150,7 +152,7 @@ func storeKey(path string, key *ecdsa.PrivateKey) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(path, encode("EC PRIVATE KEY", der), 0o600)
+	return disk.WriteFile(path, encode("EC PRIVATE KEY", der), 0o600)
 }
 
 func encode(kind string, der []byte) []byte {

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/disk"
 )
 
 // Machine holds the names and addresses of a machine that its certificates and kubeconfigs contain.
@@ -112,7 +114,7 @@ func accountKeys(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(dir, "sa.pub"), encode("PUBLIC KEY", public), 0o644); err != nil {
+	if err := disk.WriteFile(filepath.Join(dir, "sa.pub"), encode("PUBLIC KEY", public), 0o644); err != nil {
 		return err
 	}
 	return storeKey(private, key)

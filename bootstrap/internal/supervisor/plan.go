@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/disk"
 )
 
 // Component describes one program to keep running.
@@ -46,7 +48,7 @@ func ReadPlan(path string) (Plan, error) {
 	return p, err
 }
 
-// Write stores the plan atomically in a file that the supervisor reads.
+// Write stores the plan, all or nothing, in a file that the supervisor reads.
 func (p Plan) Write(path string) error {
 	if _, err := p.Order(); err != nil {
 		return err
@@ -58,10 +60,10 @@ func (p Plan) Write(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".new", raw, 0o600); err != nil {
+	if err := disk.WriteFile(path, raw, 0o600); err != nil {
 		return fmt.Errorf("write plan: %w", err)
 	}
-	return os.Rename(path+".new", path)
+	return nil
 }
 
 // Order returns the component names so that each comes after all components that it needs. It
