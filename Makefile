@@ -37,17 +37,19 @@ help: ## Show this help
 
 ##@ Use
 
-.PHONY: up base deploy down clean status demo kubespray bundle bench bench-doc
+.PHONY: up base deploy down destroy clean status demo kubespray bundle bench bench-doc
 up: base deploy ## Start the bootstrap machine: Kubernetes, depot, Tekton, Metal3's kinds and this project
 base: tools
 	$(machine) up --project=false
 	$(lab) artifacts
 deploy: tools ## Build this project's images and apply config/ on a running bootstrap machine
 	$(machine) deploy
-down: ## Stop the bootstrap machine and remove its cluster; keep builds and the depot's content
+down: ## Stop the bootstrap machine and leave nothing running; keep all data
 	@[ ! -x $(machine) ] || $(machine) down
-clean: ## Remove everything, also the caches
-	@[ ! -x $(machine) ] || $(machine) clean
+destroy: ## Name the clusters and Backups that would be deleted; ID=<id of the machine>: delete them; keep builds and the depot's content
+	@[ ! -x $(machine) ] || $(machine) destroy $(if $(ID),--yes $(ID))
+clean: ## As destroy, with ID=<id of the machine>, but delete everything, also the depot and the caches
+	@[ ! -x $(machine) ] || $(machine) clean $(if $(ID),--yes $(ID))
 status: ## Show the state of the bootstrap machine's components
 	@$(machine) status
 demo: up plugin ## Install a new cluster on lab machines with one Provisioning, and run a pod on it

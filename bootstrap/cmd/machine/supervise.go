@@ -35,6 +35,18 @@ func superviseCommand(l layout.Layout) *cobra.Command {
 	}
 }
 
+// stopSupervisor asks the supervisor to stop, and waits up to 90 s. Then it kills the components
+// that still run. There can be some if the supervisor did not end in time or had died before.
+func stopSupervisor(ctx context.Context, l layout.Layout) error {
+	if _, err := os.Stat(l.Run()); errors.Is(err, os.ErrNotExist) {
+		return host.KillComponents(ctx, l)
+	}
+	stopCtx, cancel := context.WithTimeout(ctx, 90*time.Second)
+	defer cancel()
+	err := supervisor.NewClient(paths(l)).Stop(stopCtx)
+	return errors.Join(err, host.KillComponents(ctx, l))
+}
+
 // start makes the supervisor run the current plan, and waits up to 3 minutes until every component
 // is ready. A running supervisor reloads the plan; otherwise start launches one.
 func start(ctx context.Context, l layout.Layout) (string, error) {

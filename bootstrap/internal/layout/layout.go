@@ -95,6 +95,11 @@ func (l Layout) ContainerdState() string { return l.Run("containerd") }
 // RuncState is the folder with runc's state of running containers.
 func (l Layout) RuncState() string { return l.Run("runc") }
 
+// ContainerDirs returns the folders with the state of running containers, which is stale when none runs.
+func (l Layout) ContainerDirs() []string {
+	return []string{l.ContainerdState(), l.RuncState(), l.Data("cni")}
+}
+
 // SupervisorSocket is the control socket of the supervisor.
 func (l Layout) SupervisorSocket() string { return l.Run("supervisor.sock") }
 
