@@ -17,6 +17,7 @@ type ControlPlane struct {
 	Admission   string                   // file with the admission configuration of the API server
 	EtcdPort    string                   // etcd's port for clients
 	EtcdPeer    string                   // etcd's port for other members; etcd listens at it although there are none
+	EtcdHealth  string                   // etcd's port for health probes and metrics, on loopback
 	Address     string                   // address at which the API server listens
 	Port        string                   // port at which the API server listens
 	ServiceCIDR string
@@ -27,25 +28,28 @@ type ControlPlane struct {
 func (c ControlPlane) Etcd() supervisor.Component {
 	client, peer := "https://127.0.0.1:"+c.EtcdPort, "https://127.0.0.1:"+c.EtcdPeer
 	cert, key, ca := c.key("etcd.crt"), c.key("etcd.key"), c.key("etcd-ca.crt")
+	health := "http://127.0.0.1:" + c.EtcdHealth
 	return supervisor.Component{
-		Name: "etcd", Notify: true, Inputs: []string{c.Bin("kube"), cert, key, ca},
+		Name: "etcd", Notify: true, Health: health + "/readyz", Inputs: []string{c.Bin("kube"), cert, key, ca},
 		Args: []string{
 			c.Bin("etcd"), "--name=bootstrap", "--data-dir=" + filepath.Join(c.Data, "etcd"),
 			"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
 			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=bootstrap=" + peer,
 			"--cert-file=" + cert, "--key-file=" + key, "--trusted-ca-file=" + ca, "--client-cert-auth",
 			"--peer-cert-file=" + cert, "--peer-key-file=" + key, "--peer-trusted-ca-file=" + ca, "--peer-client-cert-auth",
-			"--auto-compaction-retention=1h", "--quota-backend-bytes=4294967296", "--log-level=warn",
+			"--listen-metrics-urls=" + health, "--auto-compaction-retention=1h", "--quota-backend-bytes=4294967296", "--log-level=warn",
 		},
 	}
 }
 
 // APIServer returns the component that runs kube-apiserver. Its grace period is short, because it
-// has no state and would otherwise wait a minute for clients that keep their connections open. The
+// has no state and would otherwise wait a minute for clients that keep their connections open. A
+// restart helps no API server whose etcd does not answer, so Live does not ask about etcd. The
 // API server connects to the kubelet by address, because the node's name is not in DNS.
 func (c ControlPlane) APIServer() supervisor.Component {
+	server := "https://" + c.Address + ":" + c.Port
 	return supervisor.Component{
-		Name: "kube-apiserver", Needs: []string{"etcd"}, Notify: true, Grace: 2 * time.Second, Health: "https://" + c.Address + ":" + c.Port + "/readyz",
+		Name: "kube-apiserver", Needs: []string{"etcd"}, Notify: true, Grace: 2 * time.Second, Health: server + "/readyz", Live: server + "/livez?exclude=etcd",
 		Inputs: []string{c.Bin("kube"), c.key("ca.crt"), c.key("apiserver.crt"), c.key("front-proxy-ca.crt"), c.key("sa.key"), c.Admission},
 		Args: []string{
 			c.Bin("kube-apiserver"),
@@ -77,7 +81,7 @@ func (c ControlPlane) key(file string) string { return filepath.Join(c.PKI, file
 // bridge only, because other networks of the machine must not reach it.
 func machineControlPlane(l layout.Layout) ControlPlane {
 	return ControlPlane{
-		Bin: l.Bin, PKI: l.PKI(), Data: l.Data(), Admission: l.Etc("admission.yaml"), EtcdPort: "2379", EtcdPeer: "2380",
+		Bin: l.Bin, PKI: l.PKI(), Data: l.Data(), Admission: l.Etc("admission.yaml"), EtcdPort: "2379", EtcdPeer: "2380", EtcdHealth: "2381",
 		Address: layout.NodeIP, Port: "6443", ServiceCIDR: layout.ServiceCIDR,
 	}
 }

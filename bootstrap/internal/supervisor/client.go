@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -51,6 +52,26 @@ func (c *Client) Status(ctx context.Context) (pid int, components []Status, err 
 // Reload makes the daemon read its plan again. Components that did not change keep running.
 func (c *Client) Reload(ctx context.Context) error {
 	_, err := c.do(ctx, http.MethodPost, "/reload")
+	return err
+}
+
+// StartComponent starts a stopped component, and those that it needs. Without a name, it starts all of them.
+func (c *Client) StartComponent(ctx context.Context, name string) error {
+	return c.control(ctx, "start", name)
+}
+
+// StopComponent stops a component and those that need it, and returns when they have ended.
+func (c *Client) StopComponent(ctx context.Context, name string) error {
+	return c.control(ctx, "stop", name)
+}
+
+// RestartComponent stops a component and starts it again.
+func (c *Client) RestartComponent(ctx context.Context, name string) error {
+	return c.control(ctx, "restart", name)
+}
+
+func (c *Client) control(ctx context.Context, action, name string) error {
+	_, err := c.do(ctx, http.MethodPost, "/components/"+action+"?name="+url.QueryEscape(name))
 	return err
 }
 
