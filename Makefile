@@ -134,7 +134,8 @@ integration: build ## Test with real servers and clients: kube-apiserver, Metal3
 	$(call debian,fuser,psmisc)
 	go test ./pkg/bundle/debian ./pkg/depot/apt ./pkg/depot/tlscert -tags integration -count=1
 	go test ./pkg/tasks/kubespray -tags integration -run RealApt -count=1
-	go test -C bootstrap ./internal/cluster -tags integration -run Metal3 -count=1
+	$(call debian,systemd-analyze,systemd)
+	go test -C bootstrap ./internal/cluster ./internal/config -tags integration -run "Metal3|Systemd" -count=1
 	go test ./test/integration/... -tags integration -skip $(slow) -count=1 -timeout 40m
 	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket -tags integration -count=1 -timeout 25m
 	go test ./cmd/depot -tags integration -run TusClient -count=1 -timeout 10m

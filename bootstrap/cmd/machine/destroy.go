@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/cluster"
+	"github.com/akraino-icn/bpa/bootstrap/internal/config"
 	"github.com/akraino-icn/bpa/bootstrap/internal/host"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
@@ -55,6 +56,12 @@ func cleanCommand(l layout.Layout) *cobra.Command {
 
 func destroySteps(l layout.Layout) []step {
 	return append(downSteps(l),
+		step{title: "unit of systemd", run: func(ctx context.Context, _ io.Writer) (string, error) {
+			if !host.MachineUnit.Has(config.UnitOf(l)) {
+				return "none", nil
+			}
+			return "", host.MachineUnit.Remove(ctx)
+		}},
 		step{title: "files", run: func(context.Context, io.Writer) (string, error) { return "", host.RemoveFiles(l) }},
 		verifyStep(l))
 }

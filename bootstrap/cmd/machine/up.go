@@ -92,6 +92,7 @@ func upSteps(l layout.Layout, source string, project bool) []step {
 			return "", host.PrepareNetwork(ctx)
 		}},
 		step{title: "keys and configuration", run: func(context.Context, io.Writer) (string, error) { return "", configure(l) }},
+		step{title: "start after a reboot", run: func(ctx context.Context, _ io.Writer) (string, error) { return installUnit(ctx, host.MachineUnit, l) }},
 		step{title: "control plane and node", run: func(ctx context.Context, _ io.Writer) (string, error) { return start(ctx, l) }},
 		step{title: "base images", run: func(ctx context.Context, log io.Writer) (string, error) {
 			pushed, err := in(log, nil).PushBaseImages(ctx)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,16 +85,16 @@ func (c *Client) Stop(ctx context.Context) error {
 	return c.awaitLock(ctx)
 }
 
-// AwaitReady returns when every component of the daemon is ready. When ctx ends first, the error
+// AwaitReady returns when every component of the daemon is ready, or every named one. When ctx ends first, the error
 // names the components that are not ready.
-func (c *Client) AwaitReady(ctx context.Context) error {
+func (c *Client) AwaitReady(ctx context.Context, names ...string) error {
 	var last []Status
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
 	for {
 		if _, components, err := c.Status(ctx); err == nil {
-			last = components
-			if allReady(components) {
+			last = slices.DeleteFunc(components, func(s Status) bool { return len(names) > 0 && !slices.Contains(names, s.Name) })
+			if allReady(last) {
 				return nil
 			}
 		}
