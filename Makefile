@@ -98,7 +98,7 @@ stories-e2e-same      := TestSameResult TestSameFailure
 stories-test-year     := TestYear
 # Targets that make test leaves out: they take long, or have not been seen to pass on kubespray yet. test/passed.tsv
 # has their last success.
-left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-same integration-long test-ansible test-year
+left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-same integration-long test-power test-ansible test-year
 
 empty :=
 # stories runs the stories of the target on real clusters, with a time limit ($(1)). Stories that are marked as parallel
@@ -136,6 +136,9 @@ integration: build ## Test with real servers and clients: kube-apiserver, Metal3
 	go test ./pkg/tasks/kubespray -tags integration -run RealApt -count=1
 	$(call debian,systemd-analyze,systemd)
 	go test -C bootstrap ./internal/cluster ./internal/config -tags integration -run "Metal3|Systemd" -count=1
+	$(call debian,mkfs.ext4,e2fsprogs)
+	$(call debian,losetup,mount)
+	go test -C bootstrap ./power -tags integration -count=1 -timeout 10m
 	go test ./test/integration/... -tags integration -skip $(slow) -count=1 -timeout 40m
 	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket -tags integration -count=1 -timeout 25m
 	go test ./cmd/depot -tags integration -run TusClient -count=1 -timeout 10m
@@ -146,6 +149,8 @@ test-icn: build ## Test that ICN's own files apply unchanged: ICN=<checkout of a
 slow := TestIronicReplacesOneHost
 integration-long: tools ## Test that one host that fails to receive its image costs no other host (real Ironic, about 10 min); first: make integration
 	hack/tested.sh $@ go test ./test/integration -tags integration -run $(slow) -count=1 -v -timeout 40m
+test-power: build ## Cut the power of etcd and the depot 200 times: nothing that they acknowledged may be lost (make integration cuts it 20 times)
+	BPA_POWER_CUTS=200 hack/tested.sh $@ go test -C bootstrap ./power -tags integration -count=1 -v -timeout 60m
 survival: build ## Kill, "reboot" and take down a second bootstrap machine in a sandbox
 	bootstrap/e2e/run
 
