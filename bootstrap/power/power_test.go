@@ -117,7 +117,7 @@ func writeUntilCut(t *testing.T, cut int, d *disk, e etcd, other *depot) (keys, 
 		t.Fatal(err)
 	}
 	limit := time.After(time.Minute)
-	for range 50 + rand.IntN(150) {
+	for range 20 + rand.IntN(80) {
 		select {
 		case <-acknowledged:
 		case <-limit:
