@@ -11,6 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/config"
 	"github.com/akraino-icn/bpa/bootstrap/internal/host"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/internal/pki"
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
 )
 
@@ -91,5 +92,28 @@ func TestUnitOfAnotherMachineIsKept(t *testing.T) {
 	s.Runtime = "/none"
 	if remark, err := installUnit(t.Context(), s, l); err != nil || !strings.Contains(remark, "no systemd runs here") {
 		t.Errorf("without systemd: %q, %v", remark, err)
+	}
+}
+
+// A machine that runs for years renews its certificates and the administrator's kubeconfig.
+func TestCertificatesAreRenewedWithoutUp(t *testing.T) {
+	l := layout.Layout{Root: t.TempDir()}
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	if err := pki.Ensure(l.PKI(), identity, began); err != nil {
+		t.Fatal(err)
+	}
+	write(t, l.Kubeconfig(), "old")
+	for year := range 8 {
+		if changed, err := renew(l, began.AddDate(year+1, 0, 0)); err != nil || !changed {
+			t.Errorf("year %d: changed %t, %v", year, changed, err)
+		}
+	}
+	have, err := os.ReadFile(l.Kubeconfig())
+	want, _ := os.ReadFile(pki.Kubeconfig(l.PKI(), "admin"))
+	if err != nil || string(have) != string(want) {
+		t.Errorf("the administrator's kubeconfig has the old certificate (%v)", err)
+	}
+	if changed, err := renew(l, began.AddDate(8, 1, 0)); err != nil || changed {
+		t.Errorf("a month later: changed %t, %v", changed, err)
 	}
 }

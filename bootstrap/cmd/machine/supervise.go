@@ -39,17 +39,24 @@ func superviseCommand(l layout.Layout) *cobra.Command {
 }
 
 // hooks prepare the machine before the first component starts, as after a reboot, and keep it so: a default route that
-// comes later, or a program that resets the firewall, would let pods reach other networks.
+// comes later, or a program that resets the firewall, would let pods reach other networks. Certificates that cannot be
+// renewed do not keep the machine from its start.
 func hooks(l layout.Layout) supervisor.Hooks {
 	return supervisor.Hooks{
 		Prepare: func(ctx context.Context) error {
 			if err := host.PrepareNetwork(ctx); err != nil {
 				return err
 			}
+			if _, err := renew(l, time.Now()); err != nil {
+				fmt.Fprintln(os.Stderr, "renew certificates:", err)
+			}
 			return host.ClearStaleState(ctx, l)
 		},
 		MaintainEvery: time.Minute,
-		Maintain:      func(ctx context.Context) (bool, error) { return false, host.PrepareNetwork(ctx) },
+		Maintain: func(ctx context.Context) (bool, error) {
+			changed, err := renew(l, time.Now())
+			return changed, errors.Join(err, host.PrepareNetwork(ctx))
+		},
 	}
 }
 

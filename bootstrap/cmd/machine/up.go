@@ -14,6 +14,7 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/build"
 	"github.com/akraino-icn/bpa/bootstrap/internal/cluster"
 	"github.com/akraino-icn/bpa/bootstrap/internal/config"
+	"github.com/akraino-icn/bpa/bootstrap/internal/disk"
 	"github.com/akraino-icn/bpa/bootstrap/internal/host"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 	"github.com/akraino-icn/bpa/bootstrap/internal/pki"
@@ -126,8 +127,7 @@ func upSteps(l layout.Layout, source string, project bool) []step {
 // configure writes keys, configuration files, data folders and the plan for the components, and the
 // administrator's kubeconfig.
 func configure(l layout.Layout) error {
-	machine := pki.Machine{Node: layout.NodeName, IPs: []string{layout.NodeIP}, ServiceIP: layout.ServiceIP, Server: layout.APIServer}
-	if err := pki.Ensure(l.PKI(), machine, time.Now()); err != nil {
+	if err := pki.Ensure(l.PKI(), identity, time.Now()); err != nil {
 		return err
 	}
 	if err := config.Write(config.Files(l, host.Facts())); err != nil {
@@ -142,12 +142,29 @@ func configure(l layout.Layout) error {
 	if err := config.Plan(l).Write(paths(l).Plan); err != nil {
 		return err
 	}
+	return writeKubeconfig(l)
+}
+
+// identity is what the certificates of the machine contain.
+var identity = pki.Machine{Node: layout.NodeName, IPs: []string{layout.NodeIP}, ServiceIP: layout.ServiceIP, Server: layout.APIServer}
+
+// writeKubeconfig writes the administrator's kubeconfig, with its present certificate.
+func writeKubeconfig(l layout.Layout) error {
 	admin, err := os.ReadFile(pki.Kubeconfig(l.PKI(), "admin"))
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(l.Kubeconfig(), admin, 0o600); err != nil {
+	if err := disk.WriteFile(l.Kubeconfig(), admin, 0o600); err != nil {
 		return fmt.Errorf("write kubeconfig: %w", err)
 	}
 	return nil
+}
+
+// renew renews the certificates of the machine, and reports whether components must restart to use them.
+func renew(l layout.Layout, now time.Time) (changed bool, err error) {
+	changed, err = pki.Renew(l.PKI(), identity, now)
+	if changed {
+		err = errors.Join(err, writeKubeconfig(l))
+	}
+	return changed, err
 }

@@ -50,7 +50,7 @@ func (c ControlPlane) APIServer() supervisor.Component {
 	server := "https://" + c.Address + ":" + c.Port
 	return supervisor.Component{
 		Name: "kube-apiserver", Needs: []string{"etcd"}, Notify: true, Grace: 2 * time.Second, Health: server + "/readyz", Live: server + "/livez?exclude=etcd",
-		Inputs: []string{c.Bin("kube"), c.key("ca.crt"), c.key("apiserver.crt"), c.key("front-proxy-ca.crt"), c.key("sa.key"), c.Admission},
+		Inputs: []string{c.Bin("kube"), c.key("ca.crt"), c.key("apiserver.crt"), c.key("apiserver-etcd.crt"), c.key("apiserver-kubelet.crt"), c.key("front-proxy.crt"), c.key("front-proxy-ca.crt"), c.key("sa.key"), c.Admission},
 		Args: []string{
 			c.Bin("kube-apiserver"),
 			"--bind-address=" + c.Address, "--secure-port=" + c.Port, "--advertise-address=" + c.Address,

@@ -107,17 +107,22 @@ func maintain(ctx context.Context, s *Supervisor, p Paths, hooks Hooks) {
 	}
 	tick := time.NewTicker(hooks.MaintainEvery)
 	defer tick.Stop()
-	for {
+	for reported := ""; ; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
 		changed, err := hooks.Maintain(ctx)
-		if err == nil && changed {
-			err = reload(s, p)
+		if changed {
+			err = errors.Join(err, reload(s, p))
 		}
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil:
+		case err == nil:
+			reported = ""
+		case err.Error() != reported: // an error that stays is reported once
+			reported = err.Error()
 			fmt.Fprintf(os.Stderr, "%s maintain: %v\n", time.Now().Format(time.RFC3339), err)
 		}
 	}
