@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -49,7 +50,12 @@ func TestPowerCuts(t *testing.T) {
 	if lost = depot.check(t, artifacts); len(lost) > 0 {
 		t.Fatalf("lost at the end: %v", lost)
 	}
-	t.Logf("%d cuts: %d acknowledged keys and %d acknowledged artifacts, 0 lost", cuts, len(keys), len(artifacts))
+	kinds := map[string]int{}
+	for key := range artifacts {
+		kind, _, _ := strings.Cut(key, "/")
+		kinds[kind]++
+	}
+	t.Logf("%d cuts: %d acknowledged keys and %d acknowledged artifacts %v, 0 lost", cuts, len(keys), len(artifacts), kinds)
 }
 
 // TestWithoutSyncKeysAreLost is the test of the test: an etcd that does not sync loses what it has acknowledged.
@@ -91,46 +97,52 @@ func writeUntilCut(t *testing.T, cut int, d *disk, e etcd, other *depot) (keys, 
 	var mu sync.Mutex
 	off := false
 	var clients sync.WaitGroup
-	acknowledged := make(chan struct{})
+	acknowledged := make(chan string) // kinds of what was written
 	stop := make(chan struct{})
-	client := func(s store, record map[string][]byte, key func(n int) string, size int) {
+	kinds := map[string]bool{}
+	client := func(s store, kind string, record map[string][]byte, key func(n int) string, size int) {
+		kinds[kind] = true
 		clients.Go(func() {
 			for n := 0; ; n++ {
 				name, value := key(n), random(1+rand.IntN(size))
-				if err := s.write(name, value); err != nil {
-					return // the power is off
-				}
+				err := s.write(name, value)
 				mu.Lock()
 				if off {
 					mu.Unlock()
 					return
 				}
+				if err != nil {
+					mu.Unlock()
+					t.Errorf("write %s before the cut: %v", name, err)
+					return
+				}
 				record[name] = value
 				mu.Unlock()
 				select {
-				case acknowledged <- struct{}{}:
+				case acknowledged <- kind:
 				case <-stop:
 				}
 			}
 		})
 	}
 	for c := range 4 {
-		client(e, keys, func(n int) string { return fmt.Sprintf("cut-%d/client-%d/%d", cut, c, n) }, 2000)
+		client(e, "key", keys, func(n int) string { return fmt.Sprintf("cut-%d/client-%d/%d", cut, c, n) }, 2000)
 	}
 	if other != nil {
 		for c, kind := range []string{"files", "upload", "blob"} {
-			client(other, artifacts, func(n int) string { return fmt.Sprintf("%s/cut-%d-client-%d-%d", kind, cut, c, n) }, 200_000)
+			client(other, kind, artifacts, func(n int) string { return fmt.Sprintf("%s/cut-%d-client-%d-%d", kind, cut, c, n) }, 200_000)
 		}
 	}
 	if err := os.WriteFile(d.unsynced(cut), random(10_000), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	limit := time.After(time.Minute)
-	for range 20 + rand.IntN(80) {
+	for n := 20 + rand.IntN(80); n > 0 || len(kinds) > 0; n-- { // something of each kind at least
 		select {
-		case <-acknowledged:
+		case kind := <-acknowledged:
+			delete(kinds, kind)
 		case <-limit:
-			t.Fatalf("too few writes in a minute; etcd:\n%s", e.tail())
+			t.Fatalf("too few writes in a minute: no %v; etcd:\n%s", kinds, e.tail())
 		}
 	}
 	close(stop)

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,6 +48,7 @@ func (s *server) start(t *testing.T) {
 	defer log.Close()
 	s.process = exec.Command(s.component.Args[0], s.component.Args[1:]...)
 	s.process.Stdout, s.process.Stderr = log, log
+	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // also if the test is killed
 	if err := s.process.Start(); err != nil {
 		t.Fatalf("%v: run `machine build`", err)
 	}
@@ -88,25 +90,30 @@ func (s *server) tail() string {
 	return string(text[max(0, len(text)-4000):])
 }
 
-// do sends a request and returns the answer, which is an error unless its status is 2xx.
+// do sends a request and returns the body of the answer, which is an error unless its status is 2xx.
 func (s *server) do(method, path string, body []byte, headers map[string]string) ([]byte, error) {
+	text, _, err := s.send(method, path, body, headers)
+	return text, err
+}
+
+func (s *server) send(method, path string, body []byte, headers map[string]string) ([]byte, http.Header, error) {
 	req, err := http.NewRequest(method, s.address+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for name, value := range headers {
 		req.Header.Set(name, value)
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode/100 != 2 {
 		err = fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, text)
 	}
-	return text, err
+	return text, resp.Header, err
 }
 
 // store is a server with one way to write and one to read back. write returns nil only if the server acknowledged it.
@@ -195,7 +202,8 @@ func (e etcd) check(t *testing.T, written map[string][]byte) (lost []string) {
 	return lost
 }
 
-// depot writes below /files, as an upload of a cluster (as Backups are), or as a blob of an image, by turns.
+// depot writes below /files, as an upload of a cluster (as Backups are), or as a blob of an image: the first part of the
+// key says which.
 type depot struct {
 	*server
 	root string
@@ -229,13 +237,13 @@ func (d *depot) write(key string, value []byte) error {
 		auth["X-Checksum-Sha256"] = fmt.Sprintf("%x", sha256.Sum256(value))
 		_, err = d.do(http.MethodPut, uploads+name+"/content", value, auth)
 	default:
-		auth["Content-Type"] = "application/octet-stream"
-		_, err = d.do(http.MethodPost, "/v2/image/blobs/uploads/?digest="+digest(value), value, auth)
+		_, header, err := d.send(http.MethodPost, "/v2/image/blobs/uploads/", nil, auth)
 		if err != nil {
 			return err
 		}
-		// A registry may answer 202 and wait for the content. It has stored the blob only if it has the digest.
-		_, err = d.do(http.MethodHead, "/v2/image/blobs/"+digest(value), nil, auth)
+		auth["Content-Type"] = "application/octet-stream"
+		_, err = d.do(http.MethodPut, strings.TrimPrefix(header.Get("Location"), d.address)+"&digest="+digest(value), value, auth)
+		return err
 	}
 	return err
 }
