@@ -89,11 +89,17 @@ func stopSupervisor(ctx context.Context, l layout.Layout) error {
 }
 
 // start makes the supervisor run all components of the current plan, and waits up to 3 minutes until every component
-// is ready. A running supervisor reloads the plan; otherwise start launches one.
+// is ready. A running supervisor reloads the plan; otherwise start launches one. It replaces a supervisor of a version
+// that does not understand the plan: all components restart then, and containers keep running.
 func start(ctx context.Context, l layout.Layout) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	client := supervisor.NewClient(paths(l))
+	if outdated, _ := client.Outdated(ctx); outdated {
+		if err := stopSupervisor(ctx, l); err != nil {
+			return "", err
+		}
+	}
 	err := client.Reload(ctx)
 	if errors.Is(err, supervisor.ErrNotRunning) {
 		ctx, err = launchSupervisor(ctx, l)

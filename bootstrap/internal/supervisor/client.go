@@ -37,17 +37,27 @@ func NewClient(p Paths) *Client {
 // Status returns the process id of the daemon and the status of its components. A component comes
 // after those that it needs.
 func (c *Client) Status(ctx context.Context) (pid int, components []Status, err error) {
+	r, err := c.report(ctx)
+	return r.PID, r.Components, err
+}
+
+// Outdated reports whether the daemon understands neither the plans nor the commands of this version.
+func (c *Client) Outdated(ctx context.Context) (bool, error) {
+	r, err := c.report(ctx)
+	return err == nil && r.Protocol < protocol, err
+}
+
+func (c *Client) report(ctx context.Context) (r report, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	body, err := c.do(ctx, http.MethodGet, "/status")
 	if err != nil {
-		return 0, nil, err
+		return report{}, err
 	}
-	var r report
 	if err := json.Unmarshal(body, &r); err != nil {
-		return 0, nil, fmt.Errorf("read status: %w", err)
+		return report{}, fmt.Errorf("read status: %w", err)
 	}
-	return r.PID, r.Components, nil
+	return r, nil
 }
 
 // Reload makes the daemon read its plan again. Components that did not change keep running.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -169,5 +170,43 @@ func TestDaemonPreparesMaintainsAndNotifies(t *testing.T) {
 	failing := Hooks{Prepare: func(context.Context) error { return errors.New("no bridge") }}
 	if err := Serve(ctx, p, failing); err == nil || err.Error() != "no bridge" {
 		t.Errorf("a daemon that cannot prepare: %v", err)
+	}
+}
+
+// A plan has probes that the supervisor of an earlier version does not know, so an update has to replace it.
+func TestClientRecognizesAnOutdatedDaemon(t *testing.T) {
+	f, p := newFixture(t), testPaths(t)
+	client := NewClient(p)
+	if outdated, err := client.Outdated(t.Context()); outdated || !errors.Is(err, ErrNotRunning) {
+		t.Errorf("without a daemon: %t, %v", outdated, err)
+	}
+	listener, err := net.Listen("unix", p.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"pid": 1, "components": []}`))
+	})}
+	go func() { _ = old.Serve(listener) }()
+	if outdated, err := client.Outdated(t.Context()); !outdated || err != nil {
+		t.Errorf("the first version: %t, %v", outdated, err)
+	}
+	old.Close()
+	if err := (Plan{Components: []Component{f.fake("api", "server")}}).Write(p.Plan); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- Serve(ctx, p, Hooks{}) }()
+	if err := client.AwaitReady(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if outdated, err := client.Outdated(ctx); outdated || err != nil {
+		t.Errorf("this version: %t, %v", outdated, err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -73,7 +73,6 @@ func Serve(ctx context.Context, p Paths, hooks Hooks) error {
 	var maintaining sync.WaitGroup
 	maintaining.Go(func() { maintain(ctx, s, p, hooks) })
 	<-ctx.Done()
-	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)
 	maintaining.Wait() // so that it changes nothing after the components have ended
 	s.Stop()
 	return server.Close()
@@ -154,7 +153,7 @@ func acquire(path string) (*os.File, error) {
 func handler(s *Supervisor, p Paths, stop context.CancelFunc) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(report{PID: os.Getpid(), Components: s.Status()})
+		_ = json.NewEncoder(w).Encode(report{PID: os.Getpid(), Protocol: protocol, Components: s.Status()})
 	})
 	mux.HandleFunc("POST /reload", answer(func(*http.Request) error { return reload(s, p) }))
 	for action, do := range map[string]func(string) error{"start": s.StartComponent, "stop": s.StopComponent, "restart": s.RestartComponent} {
@@ -173,8 +172,12 @@ func answer(do func(*http.Request) error) http.HandlerFunc {
 	}
 }
 
+// protocol is raised when plans or commands change so that an older daemon does not understand them.
+const protocol = 2
+
 // report is the answer to GET /status.
 type report struct {
 	PID        int      `json:"pid"`
+	Protocol   int      `json:"protocol"`
 	Components []Status `json:"components"`
 }
