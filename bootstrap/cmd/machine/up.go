@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/build"
 	"github.com/akraino-icn/bpa/bootstrap/internal/cluster"
@@ -58,7 +59,7 @@ func deployCommand(l layout.Layout) *cobra.Command {
 			err = runSteps(cmd.Context(), l, "deploy", []step{{title: "project", progress: progress, run: func(ctx context.Context, log io.Writer) (string, error) {
 				changed, err := cluster.Cluster{Layout: l, Source: source, Log: log, Progress: progress}.Deploy(ctx)
 				return remark(changed), err
-			}}})
+			}}, syncStep(l)})
 			if err == nil {
 				printNextSteps(cmd.OutOrStdout(), l)
 			}
@@ -121,7 +122,19 @@ func upSteps(l layout.Layout, source string, project bool) []step {
 			return remark(changed), err
 		}})
 	}
-	return steps
+	return append(steps, syncStep(l))
+}
+
+// syncStep stores what the steps before it have written: programs and marks that something is done. After a power cut,
+// the machine starts with them, and no build looks at their content again.
+func syncStep(l layout.Layout) step {
+	return step{title: "sync to disk", run: func(context.Context, io.Writer) (string, error) {
+		folder, err := os.Open(l.Root)
+		if err != nil {
+			return "", err
+		}
+		return "", errors.Join(unix.Syncfs(int(folder.Fd())), folder.Close())
+	}}
 }
 
 // configure writes keys, configuration files, data folders and the plan for the components, and the
