@@ -119,7 +119,10 @@ func start(ctx context.Context, l layout.Layout) (string, error) {
 // it returns a context that ends when the supervisor ends, because waiting for readiness is then pointless.
 func launchSupervisor(ctx context.Context, l layout.Layout) (context.Context, error) {
 	if host.MachineUnit.Has(config.UnitOf(l)) {
-		return ctx, host.MachineUnit.Start(ctx)
+		if err := host.MachineUnit.Start(ctx); err != nil {
+			return ctx, fmt.Errorf("%w: see %s", err, l.Log("supervisor.log"))
+		}
+		return ctx, nil
 	}
 	ended, err := detach(l)
 	if err != nil {
