@@ -3,6 +3,7 @@ module github.com/akraino-icn/bpa/bootstrap
 go 1.26.0
 
 require (
+	github.com/coreos/go-systemd/v22 v22.6.0
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.21.7
 	github.com/spf13/cobra v1.10.2

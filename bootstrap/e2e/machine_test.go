@@ -112,18 +112,49 @@ func TestTheClusterSurvivesTheDeathOfAllProcesses(t *testing.T) {
 	checkNewPod(t)
 }
 
-func TestDownLeavesNothingAndUpStartsAfresh(t *testing.T) {
-	machine(t, "down")
+// TestDownKeepsAllDataAndStartContinues starts the machine again as on a site: from the state folder, without source
+// and Go.
+func TestDownKeepsAllDataAndStartContinues(t *testing.T) {
+	kubectl(t, "delete", "configmap", "kept", "--ignore-not-found")
+	kubectl(t, "create", "configmap", "kept", "--from-literal=written=before")
+	for range 2 { // a second down succeeds
+		machine(t, "down")
+		left, err := host.Leftovers(t.Context(), state)
+		if err != nil || len(left) > 0 {
+			t.Errorf("left after down: %v, %v", left, err)
+		}
+	}
+	t.Setenv("PATH", "/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin")
+	cmd := exec.CommandContext(t.Context(), state.Bin("machine"), "start")
+	cmd.Dir = "/"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("machine start: %v\n%s", err, out)
+	}
+	if got := kubectl(t, "get", "configmap", "kept", "-o", "jsonpath={.data.written}"); got != "before" {
+		t.Errorf("the object written before down contains %q, want \"before\"", got)
+	}
+	checkNewPod(t)
+}
+
+func TestDestroyNeedsTheIDAndUpStartsAfresh(t *testing.T) {
+	id, err := state.ID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := tryMachine(t, "destroy"); err == nil || !strings.Contains(out, "machine destroy --yes "+id) {
+		t.Errorf("destroy without the id: %v", err)
+	}
+	allReady(t)
+	machine(t, "destroy", "--yes", id)
 	left, err := host.Leftovers(t.Context(), state)
 	if err != nil || len(left) > 0 {
-		t.Errorf("left after down: %v, %v", left, err)
+		t.Errorf("left after destroy: %v, %v", left, err)
 	}
 	for _, dir := range state.ClusterDirs() {
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is still there (%v)", dir, err)
 		}
 	}
-	machine(t, "down") // a second down succeeds
 	up(t)
 	checkNewPod(t)
 	began := time.Now()
@@ -244,15 +275,20 @@ func up(t *testing.T) {
 
 func machine(t *testing.T, args ...string) {
 	t.Helper()
+	if _, err := tryMachine(t, args...); err != nil {
+		t.Fatalf("machine %s: %v", strings.Join(args, " "), err)
+	}
+}
+
+func tryMachine(t *testing.T, args ...string) (string, error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", append([]string{"run", "./cmd/machine"}, args...)...)
 	cmd.Dir = ".."
 	out, err := cmd.CombinedOutput()
 	t.Logf("machine %s\n%s", strings.Join(args, " "), out)
-	if err != nil {
-		t.Fatalf("machine %s: %v", strings.Join(args, " "), err)
-	}
+	return string(out), err
 }
 
 func kubectl(t *testing.T, args ...string) string {

@@ -9,9 +9,15 @@ import (
 	"testing"
 )
 
-// TestSecurity: each test that the page names exists, so that no limit is promised by a test that is gone.
-func TestSecurity(t *testing.T) {
-	page, err := os.ReadFile("../../docs/security.md")
+// TestNamedTests: each test that these pages name exists, so that nothing is promised by a test that is gone.
+func TestNamedTests(t *testing.T) {
+	for _, page := range []string{"security.md", "site.md"} {
+		t.Run(page, func(t *testing.T) { checkNamedTests(t, page) })
+	}
+}
+
+func checkNamedTests(t *testing.T, name string) {
+	page, err := os.ReadFile(filepath.Join("../../docs", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +28,7 @@ func TestSecurity(t *testing.T) {
 	if len(missing) < 5 {
 		t.Fatalf("the page names only %d tests", len(missing))
 	}
-	for _, root := range []string{"../../pkg", "../../test"} {
+	for _, root := range []string{"../../pkg", "../../test", "../../cmd", "../../bootstrap"} {
 		err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, "_test.go") {
 				return err
@@ -39,7 +45,7 @@ func TestSecurity(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name := range missing {
-		t.Errorf("docs/security.md names %s, which does not exist", name)
+	for test := range missing {
+		t.Errorf("docs/%s names %s, which does not exist", name, test)
 	}
 }

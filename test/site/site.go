@@ -37,10 +37,15 @@ type Site struct {
 
 // New connects to the bootstrap cluster and creates a namespace with lab hosts. hosts is the number
 // of hosts with at least 8 CPUs and 16Gi. misfits is the number of hosts that are too small or in
-// error. New removes the namespace with its hosts when the test ends.
+// error. New removes the namespace with its hosts when the test ends, and first one that a killed run has left: the
+// data of the bootstrap machine stay after make down.
 func New(t testing.TB, namespace string, hosts, misfits int, flags ...string) *Site {
 	t.Helper()
 	s := Resume(t, namespace)
+	if s.exists() {
+		s.remove()
+		s.Kubectl("wait", "--for=delete", "namespace/"+namespace, "--timeout=100s")
+	}
 	s.Lab(append([]string{"up", "--nodes", strconv.Itoa(hosts), "--misfits", strconv.Itoa(misfits)}, flags...)...)
 	return s
 }
@@ -57,12 +62,27 @@ func Resume(t testing.TB, namespace string) *Site {
 				return
 			}
 		}
-		s.retainAll()
-		s.Kubectl("delete", "provisionings", "--all", "--timeout=100s") // delete the hosts last, as on a real site
-		s.Lab("down")
-		s.Kubectl("delete", "namespace", namespace, "--wait=false")
+		s.remove()
 	})
 	return s
+}
+
+func (s *Site) exists() bool {
+	s.T.Helper()
+	err := s.Get(context.Background(), client.ObjectKey{Name: s.Namespace}, &corev1.Namespace{})
+	if client.IgnoreNotFound(err) != nil {
+		s.T.Fatal(err)
+	}
+	return err == nil
+}
+
+// remove removes the site. It does not wait until the namespace is gone.
+func (s *Site) remove() {
+	s.T.Helper()
+	s.retainAll()
+	s.Kubectl("delete", "provisionings", "--all", "--timeout=100s") // delete the hosts last, as on a real site
+	s.Lab("down")
+	s.Kubectl("delete", "namespace", s.Namespace, "--wait=false", "--ignore-not-found")
 }
 
 // retainAll sets the deletion policy Retain on all Provisionings. The machines are removed when the

@@ -47,7 +47,7 @@ func serveAPI(ctx context.Context, l layout.Layout, dir string) error {
 	if err != nil {
 		return err
 	}
-	ports, err := freePorts(3)
+	ports, err := freePorts(4)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func serveAPI(ctx context.Context, l layout.Layout, dir string) error {
 	}
 	control := config.ControlPlane{
 		Bin: l.Bin, PKI: keys, Data: filepath.Join(dir, "data"), Admission: filepath.Join(dir, "admission.yaml"),
-		EtcdPort: ports[0], EtcdPeer: ports[1], Address: address, Port: ports[2], ServiceCIDR: "10.0.0.0/24",
+		EtcdPort: ports[0], EtcdPeer: ports[1], EtcdHealth: ports[3], Address: address, Port: ports[2], ServiceCIDR: "10.0.0.0/24",
 	}
 	if err := config.Write(control.Files()); err != nil {
 		return err

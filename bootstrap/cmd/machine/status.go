@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -16,14 +17,22 @@ import (
 )
 
 func statusCommand(l layout.Layout) *cobra.Command {
-	return &cobra.Command{
+	var wait bool
+	timeout := 5 * time.Minute
+	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Print the state of each component and the fingerprint of the depot's CA; fail if a component is not ready",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			pid, components, err := supervisor.NewClient(paths(l)).Status(cmd.Context())
+			client := supervisor.NewClient(paths(l))
+			if wait {
+				ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+				defer cancel()
+				_ = client.AwaitReady(ctx) // the table below says what is not ready
+			}
+			pid, components, err := client.Status(cmd.Context())
 			if err != nil {
-				return fmt.Errorf("%w: start it with `machine up`", err)
+				return fmt.Errorf("%w: start it with `machine start`", err)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "COMPONENT\tSTATE\tSINCE\tPID\tRESTARTS\tRSS\tLAST EXIT")
@@ -36,6 +45,9 @@ func statusCommand(l layout.Layout) *cobra.Command {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", s.Name, s.Phase, time.Since(s.Since).Round(time.Second), s.PID, s.Restarts, memory(s.PID), s.Exit)
 			}
 			w.Flush()
+			if id, err := l.ID(); err == nil {
+				fmt.Printf("\nMachine %s in %s, %s\n", id, l.Root, afterReboot(host.MachineUnit, l))
+			}
 			printDepotCA(l)
 			if down > 0 {
 				return fmt.Errorf("%d components are not ready: see `machine logs NAME`", down)
@@ -43,6 +55,9 @@ func statusCommand(l layout.Layout) *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&wait, "wait", false, "first wait until every component is ready")
+	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "how long --wait waits")
+	return cmd
 }
 
 // printDepotCA prints the fingerprint of the depot's CA certificate. Users compare it with their

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/akraino-icn/bpa/bootstrap/internal/config"
 	"github.com/akraino-icn/bpa/bootstrap/internal/host"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
@@ -26,24 +26,85 @@ func paths(l layout.Layout) supervisor.Paths {
 func superviseCommand(l layout.Layout) *cobra.Command {
 	return &cobra.Command{
 		Use:    "supervise",
-		Short:  "Run the components in the foreground; `machine up` starts this command in the background",
+		Short:  "Run the components in the foreground; systemd or `machine start` starts this command",
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return supervisor.Serve(cmd.Context(), paths(l))
+			if err := requirePlan(l); err != nil {
+				return err
+			}
+			return supervisor.Serve(cmd.Context(), paths(l), hooks(l))
 		},
 	}
 }
 
-// start makes the supervisor run the current plan, and waits up to 3 minutes until every component
-// is ready. A running supervisor reloads the plan; otherwise start launches one.
+// hooks prepare the machine before the first component starts, as after a reboot, and keep it so: a default route that
+// comes later, or a program that resets the firewall, would let pods reach other networks. Certificates that cannot be
+// renewed do not keep the machine from its start.
+func hooks(l layout.Layout) supervisor.Hooks {
+	return supervisor.Hooks{
+		Prepare: func(ctx context.Context) error {
+			if err := host.PrepareNetwork(ctx); err != nil {
+				return err
+			}
+			if _, err := renew(l, time.Now()); err != nil {
+				fmt.Fprintln(os.Stderr, "renew certificates:", err)
+			}
+			return host.ClearStaleState(ctx, l)
+		},
+		MaintainEvery: time.Minute,
+		Maintain: func(ctx context.Context) (bool, error) {
+			changed, err := renew(l, time.Now())
+			return changed, errors.Join(err, host.PrepareNetwork(ctx))
+		},
+	}
+}
+
+// requirePlan returns an error if `machine up` has never set up the machine, or if it was destroyed.
+func requirePlan(l layout.Layout) error {
+	if _, err := l.ID(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(paths(l).Plan); err != nil {
+		return fmt.Errorf("this machine was not set up yet, or was destroyed (%w): run `machine up` in a checkout of the source", err)
+	}
+	return nil
+}
+
+// stopSupervisor stops the supervisor, which stops its components in reverse order, and waits up to 3 minutes. systemd
+// has to stop what it has started, because it would start it again. Then stopSupervisor kills the components that still
+// run. There can be some if the supervisor did not end in time or had died before.
+func stopSupervisor(ctx context.Context, l layout.Layout) error {
+	if _, err := os.Stat(l.Run()); errors.Is(err, os.ErrNotExist) {
+		return host.KillComponents(ctx, l)
+	}
+	stopCtx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	var err error
+	if host.MachineUnit.Has(config.UnitOf(l)) && host.MachineUnit.Active(stopCtx) {
+		err = host.MachineUnit.Stop(stopCtx)
+	}
+	err = errors.Join(err, supervisor.NewClient(paths(l)).Stop(stopCtx))
+	return errors.Join(err, host.KillComponents(ctx, l))
+}
+
+// start makes the supervisor run all components of the current plan, and waits up to 3 minutes until every component
+// is ready. A running supervisor reloads the plan; otherwise start launches one. It replaces a supervisor of a version
+// that does not understand the plan: all components restart then, and containers keep running.
 func start(ctx context.Context, l layout.Layout) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	client := supervisor.NewClient(paths(l))
+	if outdated, _ := client.Outdated(ctx); outdated {
+		if err := stopSupervisor(ctx, l); err != nil {
+			return "", err
+		}
+	}
 	err := client.Reload(ctx)
 	if errors.Is(err, supervisor.ErrNotRunning) {
 		ctx, err = launchSupervisor(ctx, l)
+	} else if err == nil {
+		err = client.StartComponent(ctx, "")
 	}
 	if err != nil {
 		return "", err
@@ -51,14 +112,17 @@ func start(ctx context.Context, l layout.Layout) (string, error) {
 	if err := client.AwaitReady(ctx); err != nil {
 		return "", errors.Join(err, context.Cause(ctx), fmt.Errorf("see the logs in %s", l.Log()))
 	}
-	return outdatedRemark(ctx, client), nil
+	return outdatedRemark(ctx, client, l), nil
 }
 
-// launchSupervisor starts the supervisor in the background. It returns a context that ends when the
-// supervisor ends, because waiting for readiness is then pointless.
+// launchSupervisor starts the supervisor in the background: by systemd, if it has the unit of this machine. Otherwise
+// it returns a context that ends when the supervisor ends, because waiting for readiness is then pointless.
 func launchSupervisor(ctx context.Context, l layout.Layout) (context.Context, error) {
-	if err := host.ClearStaleState(ctx, l); err != nil {
-		return ctx, err
+	if host.MachineUnit.Has(config.UnitOf(l)) {
+		if err := host.MachineUnit.Start(ctx); err != nil {
+			return ctx, fmt.Errorf("%w: see %s", err, l.Log("supervisor.log"))
+		}
+		return ctx, nil
 	}
 	ended, err := detach(l)
 	if err != nil {
@@ -74,8 +138,8 @@ func launchSupervisor(ctx context.Context, l layout.Layout) (context.Context, er
 
 // outdatedRemark returns a remark if the supervisor runs an older program than the installed
 // bin/machine, and "" otherwise. up does not restart the supervisor by itself, because that
-// restarts every component.
-func outdatedRemark(ctx context.Context, client *supervisor.Client) string {
+// restarts every component. Likewise, systemd does not take over a supervisor that it has not started.
+func outdatedRemark(ctx context.Context, client *supervisor.Client, l layout.Layout) string {
 	pid, _, err := client.Status(ctx)
 	if err != nil {
 		return ""
@@ -83,21 +147,10 @@ func outdatedRemark(ctx context.Context, client *supervisor.Client) string {
 	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && strings.HasSuffix(exe, " (deleted)") {
 		return "the supervisor runs an older program than bin/machine: run `machine restart` to update it"
 	}
-	return ""
-}
-
-func restartCommand(l layout.Layout) *cobra.Command {
-	return &cobra.Command{
-		Use:   "restart",
-		Short: "Restart the supervisor and all components; containers keep running",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runSteps(cmd.Context(), l, "restart", []step{
-				{title: "stop components", run: func(ctx context.Context, _ io.Writer) (string, error) { return "", stopSupervisor(ctx, l) }},
-				{title: "control plane and node", run: func(ctx context.Context, _ io.Writer) (string, error) { return start(ctx, l) }},
-			})
-		},
+	if host.MachineUnit.Has(config.UnitOf(l)) && !host.MachineUnit.Active(ctx) {
+		return "the supervisor was not started by systemd, which does not restart it: run `machine restart`"
 	}
+	return ""
 }
 
 // detach starts the supervisor in its own session, so that it outlives this command and its

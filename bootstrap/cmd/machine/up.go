@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/build"
 	"github.com/akraino-icn/bpa/bootstrap/internal/cluster"
 	"github.com/akraino-icn/bpa/bootstrap/internal/config"
+	"github.com/akraino-icn/bpa/bootstrap/internal/disk"
 	"github.com/akraino-icn/bpa/bootstrap/internal/host"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 	"github.com/akraino-icn/bpa/bootstrap/internal/pki"
@@ -57,7 +59,7 @@ func deployCommand(l layout.Layout) *cobra.Command {
 			err = runSteps(cmd.Context(), l, "deploy", []step{{title: "project", progress: progress, run: func(ctx context.Context, log io.Writer) (string, error) {
 				changed, err := cluster.Cluster{Layout: l, Source: source, Log: log, Progress: progress}.Deploy(ctx)
 				return remark(changed), err
-			}}})
+			}}, syncStep(l)})
 			if err == nil {
 				printNextSteps(cmd.OutOrStdout(), l)
 			}
@@ -92,6 +94,7 @@ func upSteps(l layout.Layout, source string, project bool) []step {
 			return "", host.PrepareNetwork(ctx)
 		}},
 		step{title: "keys and configuration", run: func(context.Context, io.Writer) (string, error) { return "", configure(l) }},
+		step{title: "start after a reboot", run: func(ctx context.Context, _ io.Writer) (string, error) { return installUnit(ctx, host.MachineUnit, l) }},
 		step{title: "control plane and node", run: func(ctx context.Context, _ io.Writer) (string, error) { return start(ctx, l) }},
 		step{title: "base images", run: func(ctx context.Context, log io.Writer) (string, error) {
 			pushed, err := in(log, nil).PushBaseImages(ctx)
@@ -119,14 +122,25 @@ func upSteps(l layout.Layout, source string, project bool) []step {
 			return remark(changed), err
 		}})
 	}
-	return steps
+	return append(steps, syncStep(l))
+}
+
+// syncStep stores what the steps before it have written: programs and marks that something is done. After a power cut,
+// the machine starts with them, and no build looks at their content again.
+func syncStep(l layout.Layout) step {
+	return step{title: "sync to disk", run: func(context.Context, io.Writer) (string, error) {
+		folder, err := os.Open(l.Root)
+		if err != nil {
+			return "", err
+		}
+		return "", errors.Join(unix.Syncfs(int(folder.Fd())), folder.Close())
+	}}
 }
 
 // configure writes keys, configuration files, data folders and the plan for the components, and the
 // administrator's kubeconfig.
 func configure(l layout.Layout) error {
-	machine := pki.Machine{Node: layout.NodeName, IPs: []string{layout.NodeIP}, ServiceIP: layout.ServiceIP, Server: layout.APIServer}
-	if err := pki.Ensure(l.PKI(), machine, time.Now()); err != nil {
+	if err := pki.Ensure(l.PKI(), identity, time.Now()); err != nil {
 		return err
 	}
 	if err := config.Write(config.Files(l, host.Facts())); err != nil {
@@ -141,12 +155,29 @@ func configure(l layout.Layout) error {
 	if err := config.Plan(l).Write(paths(l).Plan); err != nil {
 		return err
 	}
+	return writeKubeconfig(l)
+}
+
+// identity is what the certificates of the machine contain.
+var identity = pki.Machine{Node: layout.NodeName, IPs: []string{layout.NodeIP}, ServiceIP: layout.ServiceIP, Server: layout.APIServer}
+
+// writeKubeconfig writes the administrator's kubeconfig, with its present certificate.
+func writeKubeconfig(l layout.Layout) error {
 	admin, err := os.ReadFile(pki.Kubeconfig(l.PKI(), "admin"))
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(l.Kubeconfig(), admin, 0o600); err != nil {
+	if err := disk.WriteFile(l.Kubeconfig(), admin, 0o600); err != nil {
 		return fmt.Errorf("write kubeconfig: %w", err)
 	}
 	return nil
+}
+
+// renew renews the certificates of the machine, and reports whether components must restart to use them.
+func renew(l layout.Layout, now time.Time) (changed bool, err error) {
+	changed, err = pki.Renew(l.PKI(), identity, now)
+	if changed {
+		err = errors.Join(err, writeKubeconfig(l))
+	}
+	return changed, err
 }

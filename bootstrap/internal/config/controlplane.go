@@ -17,37 +17,40 @@ type ControlPlane struct {
 	Admission   string                   // file with the admission configuration of the API server
 	EtcdPort    string                   // etcd's port for clients
 	EtcdPeer    string                   // etcd's port for other members; etcd listens at it although there are none
+	EtcdHealth  string                   // etcd's port for health probes and metrics, on loopback
 	Address     string                   // address at which the API server listens
 	Port        string                   // port at which the API server listens
 	ServiceCIDR string
 }
 
-// Etcd returns the component that runs etcd. It needs no other component. etcd runs without fsync,
-// which makes writes several times faster. If etcd is killed, no data are lost, because they are in
-// the kernel's page cache. After a power failure, the state of this machine can be created again.
+// Etcd returns the component that runs etcd. It needs no other component. etcd syncs each write, also in tests:
+// the only copy of the keys of all Backups and clusters is in it, and one way to run it is enough.
 func (c ControlPlane) Etcd() supervisor.Component {
 	client, peer := "https://127.0.0.1:"+c.EtcdPort, "https://127.0.0.1:"+c.EtcdPeer
 	cert, key, ca := c.key("etcd.crt"), c.key("etcd.key"), c.key("etcd-ca.crt")
+	health := "http://127.0.0.1:" + c.EtcdHealth
 	return supervisor.Component{
-		Name: "etcd", Notify: true, Inputs: []string{c.Bin("kube"), cert, key, ca},
+		Name: "etcd", Notify: true, Health: health + "/readyz", Inputs: []string{c.Bin("kube"), cert, key, ca},
 		Args: []string{
-			c.Bin("etcd"), "--name=bootstrap", "--data-dir=" + filepath.Join(c.Data, "etcd"), "--unsafe-no-fsync",
+			c.Bin("etcd"), "--name=bootstrap", "--data-dir=" + filepath.Join(c.Data, "etcd"),
 			"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
 			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=bootstrap=" + peer,
 			"--cert-file=" + cert, "--key-file=" + key, "--trusted-ca-file=" + ca, "--client-cert-auth",
 			"--peer-cert-file=" + cert, "--peer-key-file=" + key, "--peer-trusted-ca-file=" + ca, "--peer-client-cert-auth",
-			"--auto-compaction-retention=1h", "--quota-backend-bytes=4294967296", "--log-level=warn",
+			"--listen-metrics-urls=" + health, "--auto-compaction-retention=1h", "--quota-backend-bytes=4294967296", "--log-level=warn",
 		},
 	}
 }
 
 // APIServer returns the component that runs kube-apiserver. Its grace period is short, because it
-// has no state and would otherwise wait a minute for clients that keep their connections open. The
+// has no state and would otherwise wait a minute for clients that keep their connections open. A
+// restart helps no API server whose etcd does not answer, so Live does not ask about etcd. The
 // API server connects to the kubelet by address, because the node's name is not in DNS.
 func (c ControlPlane) APIServer() supervisor.Component {
+	server := "https://" + c.Address + ":" + c.Port
 	return supervisor.Component{
-		Name: "kube-apiserver", Needs: []string{"etcd"}, Notify: true, Grace: 2 * time.Second, Health: "https://" + c.Address + ":" + c.Port + "/readyz",
-		Inputs: []string{c.Bin("kube"), c.key("ca.crt"), c.key("apiserver.crt"), c.key("front-proxy-ca.crt"), c.key("sa.key"), c.Admission},
+		Name: "kube-apiserver", Needs: []string{"etcd"}, Notify: true, Grace: 2 * time.Second, Health: server + "/readyz", Live: server + "/livez?exclude=etcd",
+		Inputs: []string{c.Bin("kube"), c.key("ca.crt"), c.key("apiserver.crt"), c.key("apiserver-etcd.crt"), c.key("apiserver-kubelet.crt"), c.key("front-proxy.crt"), c.key("front-proxy-ca.crt"), c.key("sa.key"), c.Admission},
 		Args: []string{
 			c.Bin("kube-apiserver"),
 			"--bind-address=" + c.Address, "--secure-port=" + c.Port, "--advertise-address=" + c.Address,
@@ -78,7 +81,7 @@ func (c ControlPlane) key(file string) string { return filepath.Join(c.PKI, file
 // bridge only, because other networks of the machine must not reach it.
 func machineControlPlane(l layout.Layout) ControlPlane {
 	return ControlPlane{
-		Bin: l.Bin, PKI: l.PKI(), Data: l.Data(), Admission: l.Etc("admission.yaml"), EtcdPort: "2379", EtcdPeer: "2380",
+		Bin: l.Bin, PKI: l.PKI(), Data: l.Data(), Admission: l.Etc("admission.yaml"), EtcdPort: "2379", EtcdPeer: "2380", EtcdHealth: "2381",
 		Address: layout.NodeIP, Port: "6443", ServiceCIDR: layout.ServiceCIDR,
 	}
 }

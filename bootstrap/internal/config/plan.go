@@ -60,7 +60,7 @@ func scheduler(l layout.Layout) supervisor.Component {
 func containerdComponent(l layout.Layout) supervisor.Component {
 	conf := l.Etc("containerd.toml")
 	return supervisor.Component{
-		Name: "containerd", Notify: true, Inputs: []string{l.Bin("containerd"), conf},
+		Name: "containerd", Notify: true, Health: "grpc+unix://" + l.ContainerdSocket(), Inputs: []string{l.Bin("containerd"), conf},
 		Args: []string{l.Bin("containerd"), "--config=" + conf, "--log-level=info"},
 		Env:  []string{"PATH=" + l.BinDir() + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, // containerd finds its shim in BinDir
 	}

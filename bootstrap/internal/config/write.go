@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/akraino-icn/bpa/bootstrap/internal/disk"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
@@ -35,7 +36,7 @@ func Write(files map[string]string) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		if err := disk.WriteFile(path, []byte(text), 0o644); err != nil {
 			return fmt.Errorf("write configuration: %w", err)
 		}
 	}

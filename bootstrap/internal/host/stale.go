@@ -17,7 +17,7 @@ func ClearStaleState(ctx context.Context, l layout.Layout) error {
 	if err := KillContainers(ctx, l); err != nil { // without a shim, nothing else can stop the processes of a container
 		return err
 	}
-	for _, dir := range []string{l.ContainerdState(), l.RuncState(), l.Data("cni")} {
+	for _, dir := range l.ContainerDirs() {
 		if err := UnmountBelow(dir); err != nil {
 			return err
 		}

@@ -70,14 +70,14 @@ func withoutOurRules(saved string) string {
 	return kept.String()
 }
 
-// RemoveFiles removes the files that the cluster wrote below the state folder. It also removes the
-// cluster's files in a few other folders. The components write there whatever their configuration
-// is.
-func RemoveFiles(l layout.Layout) error {
+// RemoveRuntimeState detaches all mounts below the state folder and removes the state of containers that have ended:
+// their sockets and address leases, also in a few other folders, where the components write whatever their
+// configuration is. It keeps all data.
+func RemoveRuntimeState(l layout.Layout) error {
 	if err := UnmountBelow(l.Root); err != nil {
 		return err
 	}
-	for _, dir := range l.ClusterDirs() {
+	for _, dir := range l.ContainerDirs() {
 		if err := os.RemoveAll(dir); err != nil {
 			return fmt.Errorf("remove %s: %w", dir, err)
 		}
@@ -95,6 +95,16 @@ func RemoveFiles(l layout.Layout) error {
 		"/var/lib/kubelet/device-plugins", "/var/lib/kubelet/plugins_registry", "/var/lib/kubelet",
 	} {
 		_ = unix.Rmdir(dir) // fails unless the folder is empty
+	}
+	return nil
+}
+
+// RemoveFiles removes the files that the cluster wrote below the state folder. Nothing may be mounted there.
+func RemoveFiles(l layout.Layout) error {
+	for _, dir := range l.ClusterDirs() {
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("remove %s: %w", dir, err)
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,9 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/disk"
 )
 
-// Marker is the file that shows that the state folder is that of a bootstrap machine. Its content has no meaning.
+// Marker is the file that shows that the state folder is that of a bootstrap machine. It contains the id of the machine.
 func (l Layout) Marker() string { return l.path(".bpa-machine") }
 
 // known are the names of all that this project puts into a state folder.
@@ -18,11 +21,35 @@ var known = []string{
 	".bpa-machine", ".lock", "bench.jsonl", "bin", "cache", "data", "depot", "etc", "kubeconfig", "kubespray", "kubespray.new", "log", "lost+found", "pki", "run", "stamps",
 }
 
-// Claim marks the state folder as that of a bootstrap machine, if it is not marked yet, and creates it if it does not
-// exist. It refuses a folder that has anything else, such as / or a home directory: `machine down` removes folders in it
-// by their names, and `machine clean` the whole of it.
+// ErrNoMachine reports that the state folder is not that of a bootstrap machine.
+var ErrNoMachine = errors.New("there is no bootstrap machine")
+
+// ID returns the id of the machine, by which users name the machine that they destroy. Without a marked folder, the
+// error is ErrNoMachine. A folder without a mark that has what a command would remove is another error.
+func (l Layout) ID() (string, error) {
+	text, err := os.ReadFile(l.Marker())
+	if err == nil {
+		return strings.TrimSpace(string(text)), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	for _, path := range append(l.ClusterDirs(), l.DepotDir()) {
+		if _, err := os.Lstat(path); err == nil {
+			return "", fmt.Errorf("BPA_STATE=%s has %s, but not the file %s that marks the folder of a bootstrap machine; nothing was changed. "+
+				"If it is the folder of one, run `machine up`, which marks it", l.Root, filepath.Base(path), filepath.Base(l.Marker()))
+		}
+	}
+	return "", fmt.Errorf("%w in BPA_STATE=%s", ErrNoMachine, l.Root)
+}
+
+// Claim marks the state folder as that of a bootstrap machine and gives the machine an id, if it has none yet. It
+// creates the folder if it does not exist. It refuses a folder that has anything else, such as / or a home directory:
+// `machine destroy` removes folders in it by their names, and `machine clean` the whole of it.
 func (l Layout) Claim() error {
-	if _, err := os.Lstat(l.Marker()); !errors.Is(err, fs.ErrNotExist) {
+	if text, err := os.ReadFile(l.Marker()); err == nil && len(text) == 0 { // of a machine of before there were ids
+		return l.mark()
+	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if !filepath.IsAbs(l.Root) {
@@ -46,7 +73,13 @@ func (l Layout) Claim() error {
 	if err := os.MkdirAll(l.Root, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(l.Marker(), nil, 0o644)
+	return l.mark()
+}
+
+func (l Layout) mark() error {
+	id := make([]byte, 4)
+	_, _ = rand.Read(id) // never fails
+	return disk.WriteFile(l.Marker(), fmt.Appendf(nil, "%x\n", id), 0o644)
 }
 
 // someOf lists at most three names.

@@ -1,8 +1,10 @@
 package layout
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -41,9 +43,39 @@ func TestClaim(t *testing.T) {
 			if _, missing := os.Stat(l.Marker()); (missing == nil) != (c.want == "") {
 				t.Errorf("the mark: %v", missing)
 			}
+			if c.want != "" {
+				return
+			}
+			id, err := l.ID()
+			if err != nil || !regexp.MustCompile("^[0-9a-f]{8}$").MatchString(id) {
+				t.Errorf("id %q, %v", id, err)
+			}
+			if err := l.Claim(); err != nil {
+				t.Fatal(err)
+			}
+			if again, err := l.ID(); err != nil || again != id {
+				t.Errorf("a second claim: id %q, %v; want %q", again, err, id)
+			}
 		})
 	}
 	if err := (Layout{Root: "state"}).Claim(); err == nil || !strings.Contains(err.Error(), "absolute path") {
 		t.Errorf("a relative path: %v", err)
+	}
+}
+
+// TestIDRefusesWhatIsNotMarked: commands that stop or remove a machine ask for its id first.
+func TestIDRefusesWhatIsNotMarked(t *testing.T) {
+	l := Layout{Root: t.TempDir()}
+	if err := os.Mkdir(filepath.Join(l.Root, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.ID(); !errors.Is(err, ErrNoMachine) {
+		t.Errorf("a folder with tools only: %v, want %v", err, ErrNoMachine)
+	}
+	if err := os.Mkdir(filepath.Join(l.Root, "etc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.ID(); err == nil || errors.Is(err, ErrNoMachine) || !strings.Contains(err.Error(), "has etc, but not the file .bpa-machine") {
+		t.Errorf("a folder with etc: %v", err)
 	}
 }

@@ -24,7 +24,7 @@ func (l Layout) path(parts ...string) string {
 	return filepath.Join(append([]string{l.Root}, parts...)...)
 }
 
-// `machine down` keeps the following: builds, the content of the depot, caches.
+// `machine destroy` keeps the following: builds, the content of the depot, caches.
 
 // Bin is the path of a built program.
 func (l Layout) Bin(name string) string { return l.path("bin", name) }
@@ -65,7 +65,7 @@ func PushRef(ref string) string {
 // CommandLock is the file that a command locks while it works on the state folder.
 func (l Layout) CommandLock() string { return l.path(".lock") }
 
-// `machine down` removes the following: the state of the running cluster.
+// `machine destroy` removes the following: the state of the running cluster.
 
 // Kubeconfig is the kubeconfig of the cluster administrator.
 func (l Layout) Kubeconfig() string { return l.path("kubeconfig") }
@@ -95,10 +95,15 @@ func (l Layout) ContainerdState() string { return l.Run("containerd") }
 // RuncState is the folder with runc's state of running containers.
 func (l Layout) RuncState() string { return l.Run("runc") }
 
+// ContainerDirs returns the folders with the state of running containers, which is stale when none runs.
+func (l Layout) ContainerDirs() []string {
+	return []string{l.ContainerdState(), l.RuncState(), l.Data("cni")}
+}
+
 // SupervisorSocket is the control socket of the supervisor.
 func (l Layout) SupervisorSocket() string { return l.Run("supervisor.sock") }
 
-// ClusterDirs returns the folders and files that `machine down` removes.
+// ClusterDirs returns the folders and files that `machine destroy` removes.
 func (l Layout) ClusterDirs() []string {
 	return []string{l.PKI(), l.path("etc"), l.path("data"), l.path("run"), l.path("log"), l.Kubeconfig()}
 }

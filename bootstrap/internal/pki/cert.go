@@ -17,11 +17,19 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/disk"
 )
 
+const day = 24 * time.Hour
+
+// The certificates are renewed while the machine runs. The authorities are not: all programs would have to get the new
+// ones at the same time, so they last as long as an edge site may go without a visit.
 const (
-	lifetime = 10 * 365 * 24 * time.Hour // so long because a bootstrap machine at an edge site may go years without a visit
-	renewAt  = 180 * 24 * time.Hour      // remaining lifetime at which Ensure renews a certificate
+	lifetime   = 365 * day
+	renewAt    = 120 * day // remaining lifetime at which a certificate is renewed
+	caLifetime = 10 * 365 * day
+	caRenewAt  = 180 * day
 )
 
 // pair is a certificate with its private key.
@@ -38,6 +46,20 @@ type subject struct {
 	dns    []string
 	ips    []string
 	ca     bool
+}
+
+func (s subject) lifetime() time.Duration {
+	if s.ca {
+		return caLifetime
+	}
+	return lifetime
+}
+
+func (s subject) renewAt() time.Duration {
+	if s.ca {
+		return caRenewAt
+	}
+	return renewAt
 }
 
 // ensure returns the pair of the subject. If the stored certificate matches the subject, ensure
@@ -59,13 +81,14 @@ func ensure(dir string, s subject, parent *pair, now time.Time) (*pair, error) {
 }
 
 // matches reports whether the certificate has the content of the subject, is signed by parent and
-// does not expire within renewAt. If parent is nil, the certificate must be self-signed.
+// is valid now and for long enough. If parent is nil, the certificate must be self-signed. A certificate that is not
+// valid yet was issued while the clock was wrong; an authority is kept then, because the clock may be wrong now.
 func matches(c *x509.Certificate, s subject, parent *pair, now time.Time) bool {
 	issuer := c
 	if parent != nil {
 		issuer = parent.cert
 	}
-	return c.CheckSignatureFrom(issuer) == nil && now.Add(renewAt).Before(c.NotAfter) &&
+	return c.CheckSignatureFrom(issuer) == nil && now.Add(s.renewAt()).Before(c.NotAfter) && (s.ca || !now.Before(c.NotBefore)) &&
 		c.Subject.CommonName == s.name && slices.Equal(c.Subject.Organization, s.groups) &&
 		slices.Equal(c.DNSNames, s.dns) && slices.EqualFunc(c.IPAddresses, s.ips, func(ip net.IP, want string) bool { return ip.Equal(net.ParseIP(want)) })
 }
@@ -95,7 +118,7 @@ func issue(s subject, parent *pair, now time.Time) (*pair, error) {
 func newTemplate(s subject, serial *big.Int, now time.Time) *x509.Certificate {
 	c := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: s.name, Organization: s.groups},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(lifetime), DNSNames: s.dns,
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(s.lifetime()), DNSNames: s.dns,
 		KeyUsage: x509.KeyUsageDigitalSignature, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
@@ -142,7 +165,7 @@ func store(dir, file string, p *pair) error {
 	if err := storeKey(filepath.Join(dir, file+".key"), p.key.(*ecdsa.PrivateKey)); err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, file+".crt"), encode("CERTIFICATE", p.cert.Raw), 0o644)
+	return disk.WriteFile(filepath.Join(dir, file+".crt"), encode("CERTIFICATE", p.cert.Raw), 0o644)
 }
 
 func storeKey(path string, key *ecdsa.PrivateKey) error {
@@ -150,7 +173,7 @@ func storeKey(path string, key *ecdsa.PrivateKey) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(path, encode("EC PRIVATE KEY", der), 0o600)
+	return disk.WriteFile(path, encode("EC PRIVATE KEY", der), 0o600)
 }
 
 func encode(kind string, der []byte) []byte {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/disk"
 )
 
 // Kubeconfig returns the path of a user's kubeconfig in a folder that Ensure has filled.
@@ -29,7 +31,7 @@ func writeKubeconfig(dir, user, server string) error {
 	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, text) {
 		return nil // keep the modification time: a new one would restart components
 	}
-	return writeFile(path, text, 0o600)
+	return disk.WriteFile(path, text, 0o600)
 }
 
 // kubeconfig returns the content of the file. It embeds the keys and certificates, so that the file

@@ -10,7 +10,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/disk"
 )
 
 // Machine holds the names and addresses of a machine that its certificates and kubeconfigs contain.
@@ -33,6 +36,43 @@ var users = []user{
 	{"depot", "bpa-depot", ""}, // ClusterRoleBindings let it create token and access reviews, and read Softwares
 }
 
+var (
+	clusterCA    = subject{file: "ca", name: "kubernetes", ca: true}
+	frontProxyCA = subject{file: "front-proxy-ca", name: "front-proxy", ca: true}
+	etcdCA       = subject{file: "etcd-ca", name: "etcd", ca: true}
+)
+
+// Renew renews the certificates in a folder that Ensure has filled, and the kubeconfigs with them, while the programs
+// that use them run. It reports whether it has changed a file. It never replaces an authority: if one ends soon, that
+// is an error.
+func Renew(dir string, machine Machine, now time.Time) (changed bool, err error) {
+	for _, ca := range []subject{clusterCA, frontProxyCA, etcdCA} {
+		have, err := load(dir, ca.file)
+		if err != nil {
+			return false, err
+		}
+		if !matches(have.cert, ca, nil, now) {
+			return false, fmt.Errorf("the authority %s/%s.crt is valid until %s and is not replaced while the machine runs: run `machine up`, which replaces it and all certificates",
+				dir, ca.file, have.cert.NotAfter.Format(time.DateOnly))
+		}
+	}
+	before := versions(dir)
+	err = Ensure(dir, machine, now)
+	return versions(dir) != before, err
+}
+
+// versions returns a text that changes when a file in the folder is replaced.
+func versions(dir string) string {
+	var all strings.Builder
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			fmt.Fprintln(&all, e.Name(), info.ModTime().UnixNano())
+		}
+	}
+	return all.String()
+}
+
 // Ensure creates or renews the files in dir: three certificate authorities (cluster, front proxy,
 // etcd), the certificates that they sign, the key pair for service account tokens, and
 // <user>.kubeconfig for admin, controller-manager, scheduler, proxy, depot and kubelet. A damaged
@@ -41,7 +81,7 @@ func Ensure(dir string, machine Machine, now time.Time) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("create key folder: %w", err)
 	}
-	cluster, err := ensure(dir, subject{file: "ca", name: "kubernetes", ca: true}, nil, now)
+	cluster, err := ensure(dir, clusterCA, nil, now)
 	if err != nil {
 		return err
 	}
@@ -78,7 +118,7 @@ func servers(dir string, machine Machine, ca *pair, now time.Time) error {
 // aggregation creates the certificates of the front proxy. They have a separate authority, because
 // any client certificate of the cluster could otherwise impersonate any user.
 func aggregation(dir string, now time.Time) error {
-	ca, err := ensure(dir, subject{file: "front-proxy-ca", name: "front-proxy", ca: true}, nil, now)
+	ca, err := ensure(dir, frontProxyCA, nil, now)
 	if err == nil {
 		_, err = ensure(dir, subject{file: "front-proxy", name: "front-proxy-client"}, ca, now)
 	}
@@ -86,7 +126,7 @@ func aggregation(dir string, now time.Time) error {
 }
 
 func etcd(dir string, now time.Time) error {
-	ca, err := ensure(dir, subject{file: "etcd-ca", name: "etcd", ca: true}, nil, now)
+	ca, err := ensure(dir, etcdCA, nil, now)
 	if err != nil {
 		return err
 	}
@@ -112,7 +152,7 @@ func accountKeys(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(dir, "sa.pub"), encode("PUBLIC KEY", public), 0o644); err != nil {
+	if err := disk.WriteFile(filepath.Join(dir, "sa.pub"), encode("PUBLIC KEY", public), 0o644); err != nil {
 		return err
 	}
 	return storeKey(private, key)

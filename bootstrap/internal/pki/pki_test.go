@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func contents(t *testing.T, dir string) map[string]string {
 func TestEnsureTwiceChangesNothing(t *testing.T) {
 	dir := filled(t)
 	first := contents(t, dir)
-	if err := Ensure(dir, machine, now.AddDate(1, 0, 0)); err != nil {
+	if err := Ensure(dir, machine, now.AddDate(0, 7, 0)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(first, contents(t, dir)); diff != "" {
@@ -63,7 +64,14 @@ func TestEnsureRenewsOnlyWhatMustBe(t *testing.T) {
 		recreated []string
 	}{
 		"near the end, all but the token keys": {
-			machine, now.Add(lifetime - renewAt + time.Hour), []string{"sa.key", "sa.pub"}, []string{"ca.crt", "apiserver.crt", "admin.kubeconfig", "etcd.crt"},
+			machine, now.Add(caLifetime - caRenewAt + time.Hour), []string{"sa.key", "sa.pub"}, []string{"ca.crt", "apiserver.crt", "admin.kubeconfig", "etcd.crt"},
+		},
+		"8 months later, all but the authorities": {
+			machine, now.Add(lifetime - renewAt + time.Hour), []string{"ca.crt", "etcd-ca.crt", "front-proxy-ca.crt", "sa.key"},
+			[]string{"apiserver.crt", "admin.kubeconfig", "etcd.crt", "front-proxy.crt", "kubelet.kubeconfig"},
+		},
+		"issued while the clock was a year ahead": {
+			machine, now.AddDate(-1, 0, 0), []string{"ca.crt"}, []string{"apiserver.crt", "admin.kubeconfig"},
 		},
 		"another address, only server certificates": {
 			Machine{Node: "bootstrap", IPs: []string{"192.0.2.7"}, ServiceIP: "10.61.0.1", Server: "https://10.60.0.1:6443"}, now,
@@ -88,6 +96,26 @@ func TestEnsureRenewsOnlyWhatMustBe(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestRenewKeepsTheAuthorities(t *testing.T) {
+	dir := filled(t)
+	for _, c := range []struct {
+		now     time.Time
+		changed bool
+	}{{now.AddDate(0, 1, 0), false}, {now.AddDate(0, 9, 0), true}, {now.AddDate(0, 9, 0), false}, {now.AddDate(1, 6, 0), true}} {
+		if changed, err := Renew(dir, machine, c.now); err != nil || changed != c.changed {
+			t.Errorf("%s: changed %t (%v), want %t", c.now, changed, err, c.changed)
+		}
+	}
+	before := contents(t, dir)
+	changed, err := Renew(dir, machine, now.AddDate(9, 9, 0))
+	if changed || err == nil || !strings.Contains(err.Error(), "ca.crt is valid until 2035-12-31") || !strings.Contains(err.Error(), "run `machine up`") {
+		t.Errorf("with an authority that ends soon: changed %t, %v", changed, err)
+	}
+	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
+		t.Errorf("files changed (-before +after):\n%s", diff)
 	}
 }
 

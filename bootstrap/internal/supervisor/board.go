@@ -14,8 +14,9 @@ const (
 	Waiting    Phase = "waiting"  // not started, because a component that it needs is not ready
 	Starting   Phase = "starting" // running, not ready yet
 	Ready      Phase = "ready"
-	BackingOff Phase = "backoff" // exited; restarts after the backoff
-	Stopped    Phase = "stopped" // stopped by the supervisor
+	Unhealthy  Phase = "unhealthy" // was ready, and does not answer its probes
+	BackingOff Phase = "backoff"   // exited; restarts after the backoff
+	Stopped    Phase = "stopped"   // stopped by the supervisor
 )
 
 // Status is the current status of one component.

@@ -8,7 +8,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,22 +37,52 @@ func NewClient(p Paths) *Client {
 // Status returns the process id of the daemon and the status of its components. A component comes
 // after those that it needs.
 func (c *Client) Status(ctx context.Context) (pid int, components []Status, err error) {
+	r, err := c.report(ctx)
+	return r.PID, r.Components, err
+}
+
+// Outdated reports whether the daemon understands neither the plans nor the commands of this version.
+func (c *Client) Outdated(ctx context.Context) (bool, error) {
+	r, err := c.report(ctx)
+	return err == nil && r.Protocol < protocol, err
+}
+
+func (c *Client) report(ctx context.Context) (r report, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	body, err := c.do(ctx, http.MethodGet, "/status")
 	if err != nil {
-		return 0, nil, err
+		return report{}, err
 	}
-	var r report
 	if err := json.Unmarshal(body, &r); err != nil {
-		return 0, nil, fmt.Errorf("read status: %w", err)
+		return report{}, fmt.Errorf("read status: %w", err)
 	}
-	return r.PID, r.Components, nil
+	return r, nil
 }
 
 // Reload makes the daemon read its plan again. Components that did not change keep running.
 func (c *Client) Reload(ctx context.Context) error {
 	_, err := c.do(ctx, http.MethodPost, "/reload")
+	return err
+}
+
+// StartComponent starts a stopped component, and those that it needs. Without a name, it starts all of them.
+func (c *Client) StartComponent(ctx context.Context, name string) error {
+	return c.control(ctx, "start", name)
+}
+
+// StopComponent stops a component and those that need it, and returns when they have ended.
+func (c *Client) StopComponent(ctx context.Context, name string) error {
+	return c.control(ctx, "stop", name)
+}
+
+// RestartComponent stops a component and starts it again.
+func (c *Client) RestartComponent(ctx context.Context, name string) error {
+	return c.control(ctx, "restart", name)
+}
+
+func (c *Client) control(ctx context.Context, action, name string) error {
+	_, err := c.do(ctx, http.MethodPost, "/components/"+action+"?name="+url.QueryEscape(name))
 	return err
 }
 
@@ -63,16 +95,16 @@ func (c *Client) Stop(ctx context.Context) error {
 	return c.awaitLock(ctx)
 }
 
-// AwaitReady returns when every component of the daemon is ready. When ctx ends first, the error
+// AwaitReady returns when every component of the daemon is ready, or every named one. When ctx ends first, the error
 // names the components that are not ready.
-func (c *Client) AwaitReady(ctx context.Context) error {
+func (c *Client) AwaitReady(ctx context.Context, names ...string) error {
 	var last []Status
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
 	for {
 		if _, components, err := c.Status(ctx); err == nil {
-			last = components
-			if allReady(components) {
+			last = slices.DeleteFunc(components, func(s Status) bool { return len(names) > 0 && !slices.Contains(names, s.Name) })
+			if allReady(last) {
 				return nil
 			}
 		}

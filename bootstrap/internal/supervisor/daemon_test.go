@@ -24,11 +24,11 @@ func TestOneDaemonRunsUntilItIsStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- Serve(ctx, p) }()
+	go func() { ended <- Serve(ctx, p, Hooks{}) }()
 	if err := client.AwaitReady(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := Serve(ctx, p); !errors.Is(err, ErrRunning) {
+	if err := Serve(ctx, p, Hooks{}); !errors.Is(err, ErrRunning) {
 		t.Errorf("second daemon: %v, want ErrRunning", err)
 	}
 

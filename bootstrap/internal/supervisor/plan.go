@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -8,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/disk"
 )
 
 // Component describes one program to keep running.
@@ -19,8 +22,12 @@ type Component struct {
 	// Notify is set if the component is ready only after it has sent READY=1 to its NOTIFY_SOCKET.
 	Notify bool `json:"notify,omitempty"`
 	// Health is a URL that must answer 200 before the component is ready; empty means no check. TLS
-	// certificates are not verified, because the URL is always on this machine.
+	// certificates are not verified, because the URL is always on this machine. grpc+unix://PATH asks the health
+	// service of gRPC at a socket.
 	Health string `json:"health,omitempty"`
+	// Live is a URL that must keep answering 200 as long as the component runs; empty means that of Health. It may ask
+	// less than Health: no restart helps a component that waits for another one.
+	Live string `json:"live,omitempty"`
 	// Inputs are the files (configuration, keys, the program) whose change requires a restart.
 	Inputs []string `json:"inputs,omitempty"`
 	// Grace is the time between SIGTERM and SIGKILL; 0 means 10 s.
@@ -46,7 +53,7 @@ func ReadPlan(path string) (Plan, error) {
 	return p, err
 }
 
-// Write stores the plan atomically in a file that the supervisor reads.
+// Write stores the plan, all or nothing, in a file that the supervisor reads.
 func (p Plan) Write(path string) error {
 	if _, err := p.Order(); err != nil {
 		return err
@@ -58,10 +65,10 @@ func (p Plan) Write(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".new", raw, 0o600); err != nil {
+	if err := disk.WriteFile(path, raw, 0o600); err != nil {
 		return fmt.Errorf("write plan: %w", err)
 	}
-	return os.Rename(path+".new", path)
+	return nil
 }
 
 // Order returns the component names so that each comes after all components that it needs. It
@@ -115,6 +122,8 @@ func (c Component) fingerprint() string {
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
+
+func (c Component) live() string { return cmp.Or(c.Live, c.Health) }
 
 func (c Component) grace() time.Duration {
 	if c.Grace > 0 {

@@ -17,6 +17,7 @@ type runner struct {
 	board       *board
 	launcher    *launcher
 	log         io.Writer
+	liveness    liveness
 	cancel      context.CancelFunc
 	done        chan struct{}
 }
@@ -73,30 +74,76 @@ func (r *runner) once(ctx context.Context) error {
 
 	running, ended := context.WithCancel(ctx)
 	defer ended()
-	go r.watchReady(running, socket, cmd.Process.Pid)
+	hung := make(chan error, 1)
+	go r.watch(running, socket, cmd.Process.Pid, hung)
 	exit := make(chan error, 1)
 	go func() { exit <- cmd.Wait() }()
 	select {
 	case err := <-exit:
 		return exitError(cmd, err)
+	case err := <-hung:
+		r.stop(cmd.Process, exit)
+		return err
 	case <-ctx.Done():
 		r.stop(cmd.Process, exit)
 		return nil
 	}
 }
 
-// watchReady sets the phase to Ready when the program is ready. It changes nothing if the program
-// has ended by then. The context running ends when the program ends.
-func (r *runner) watchReady(running context.Context, socket *notifySocket, pid int) {
+// watch sets the phase to Ready when the program is ready, and then probes it until it hangs. It changes nothing if the
+// program has ended by then. The context running ends when the program ends.
+func (r *runner) watch(running context.Context, socket *notifySocket, pid int, hung chan<- error) {
 	if r.component.Notify && !socket.wait(pid) {
 		return
 	}
 	if r.component.Health != "" && !healthy(running, r.component.Health) {
 		return
 	}
+	r.move(pid, Starting, Ready)
+	if r.component.live() != "" {
+		r.probe(running, pid, hung)
+	}
+}
+
+// probe asks the program again and again. When it has not answered for too long, probe sends the reason to hung.
+func (r *runner) probe(running context.Context, pid int, hung chan<- error) {
+	tick := time.NewTicker(r.liveness.every)
+	defer tick.Stop()
+	began, failures := time.Time{}, 0
+	for {
+		select {
+		case <-tick.C:
+		case <-running.Done():
+			return
+		}
+		asked := time.Now()
+		ctx, cancel := context.WithTimeout(running, r.liveness.limit)
+		ok := probe(ctx, r.component.live())
+		cancel()
+		if ok {
+			failures = 0
+			r.move(pid, Unhealthy, Ready)
+			continue
+		}
+		if failures++; failures == 1 {
+			began = asked
+		}
+		if failures == r.liveness.unhealthy {
+			r.move(pid, Ready, Unhealthy)
+		}
+		if failures >= r.liveness.hung {
+			hung <- fmt.Errorf("no answer from %s for %s", r.component.live(), time.Since(began).Round(time.Second))
+			return
+		}
+	}
+}
+
+// move changes the phase of the program from one to another. It does nothing if the program has another phase, or has
+// ended.
+func (r *runner) move(pid int, from, to Phase) {
 	r.board.update(r.component.Name, func(s *Status) {
-		if s.PID == pid && s.Phase == Starting {
-			s.Phase = Ready
+		if s.PID == pid && s.Phase == from {
+			s.Phase = to
 		}
 	})
 }
@@ -129,7 +176,7 @@ func (r *runner) phase(p Phase, pid int) {
 }
 
 func (r *runner) exited(err error, wait time.Duration) {
-	fmt.Fprintf(r.log, "supervisor: %s exited (%v), restart in %s\n", r.component.Name, err, wait)
+	fmt.Fprintf(r.log, "supervisor: %s ended (%v), restart in %s\n", r.component.Name, err, wait)
 	r.board.update(r.component.Name, func(s *Status) {
 		s.Phase, s.PID, s.Exit = BackingOff, 0, fmt.Sprint(err)
 	})

@@ -16,9 +16,12 @@ type Supervisor struct {
 	logDir   string
 	board    *board
 	launcher *launcher
+	liveness liveness
 
 	mu      sync.Mutex // protects the fields below, and serializes Apply and Stop
+	plan    map[string]Component
 	runners map[string]*runner
+	held    map[string]bool // components that StopComponents has stopped
 	order   []string
 	logs    map[string]*logFile
 	stopped bool
@@ -27,13 +30,13 @@ type Supervisor struct {
 // New returns a supervisor whose components log to <logDir>/<name>.log.
 func New(logDir string) *Supervisor {
 	return &Supervisor{
-		logDir: logDir, board: newBoard(), launcher: newLauncher(),
-		runners: map[string]*runner{}, logs: map[string]*logFile{},
+		logDir: logDir, board: newBoard(), launcher: newLauncher(), liveness: defaultLiveness,
+		runners: map[string]*runner{}, held: map[string]bool{}, logs: map[string]*logFile{},
 	}
 }
 
 // Apply makes the running components match the plan: it starts new components, restarts changed
-// ones, stops removed ones, and leaves the others running. It does not wait for readiness.
+// ones, stops removed ones, and leaves the others as they are. It does not wait for readiness.
 func (s *Supervisor) Apply(plan Plan) error {
 	order, err := plan.Order()
 	if err != nil {
@@ -49,16 +52,26 @@ func (s *Supervisor) Apply(plan Plan) error {
 		wanted[c.Name] = c
 	}
 	for _, name := range slices.Backward(s.order) {
-		if c, keep := wanted[name]; !keep || c.fingerprint() != s.runners[name].fingerprint {
+		c, keep := wanted[name]
+		if r, running := s.runners[name]; running && (!keep || c.fingerprint() != r.fingerprint) {
 			s.halt(name)
-			if !keep {
-				s.board.remove(name)
-			}
+		}
+		if !keep {
+			s.board.remove(name)
+			delete(s.held, name)
 		}
 	}
-	s.order = order
-	for _, name := range order {
-		if err := s.ensure(wanted[name]); err != nil {
+	s.order, s.plan = order, wanted
+	return s.ensureAll()
+}
+
+// ensureAll starts the components that do not run, except those that are held.
+func (s *Supervisor) ensureAll() error {
+	for _, name := range s.order {
+		if s.held[name] {
+			continue
+		}
+		if err := s.ensure(s.plan[name]); err != nil {
 			return err
 		}
 	}
@@ -74,7 +87,7 @@ func (s *Supervisor) ensure(c Component) error {
 		return fmt.Errorf("start %s: %w", c.Name, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &runner{component: c, fingerprint: c.fingerprint(), board: s.board, launcher: s.launcher, log: log, cancel: cancel, done: make(chan struct{})}
+	r := &runner{component: c, fingerprint: c.fingerprint(), board: s.board, launcher: s.launcher, log: log, liveness: s.liveness, cancel: cancel, done: make(chan struct{})}
 	s.runners[c.Name] = r
 	s.board.update(c.Name, func(st *Status) { st.Phase = Waiting })
 	go r.run(ctx)

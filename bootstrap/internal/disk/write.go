@@ -1,4 +1,4 @@
-package pki
+package disk
 
 import (
 	"errors"
@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// writeFile writes a file whole or not at all, and so that it survives a power cut. A key that exists is never made
-// again, so an empty one would keep the machine from starting for ever.
-func writeFile(path string, data []byte, mode fs.FileMode) error {
+// WriteFile writes a file whole or not at all, and so that it survives a power cut. A key that exists is never made
+// again, and the machine starts without `machine up`, so an empty file would keep it from starting for ever.
+func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	dir := filepath.Dir(path)
 	temp, err := os.CreateTemp(dir, ".new-*") // with mode 0600
 	if err != nil {

@@ -1,4 +1,4 @@
-package pki
+package disk
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 func TestFilesAreReplaced(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sa.key")
-	if err := writeFile(path, []byte("old"), 0o600); err != nil {
+	if err := WriteFile(path, []byte("old"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	reader, err := os.Open(path) // sees what was there, however the file is replaced
@@ -18,7 +18,7 @@ func TestFilesAreReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	if err := writeFile(path, []byte("new, and longer"), 0o644); err != nil {
+	if err := WriteFile(path, []byte("new, and longer"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	old := make([]byte, 100)
@@ -34,7 +34,7 @@ func TestFilesAreReplaced(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeFile(filepath.Join(dir, "taken"), []byte("x"), 0o600); err == nil {
+	if err := WriteFile(filepath.Join(dir, "taken"), []byte("x"), 0o600); err == nil {
 		t.Error("a folder was replaced by a file")
 	}
 	entries, err := os.ReadDir(dir)
