@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,6 +17,11 @@ func Make(ctx context.Context, s *Builder) error {
 	if err := s.check(); err != nil {
 		return err
 	}
+	unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := packages(ctx, s.Log); err != nil {
 		return err
 	}
@@ -31,6 +37,25 @@ func Make(ctx context.Context, s *Builder) error {
 	}
 	fmt.Fprintf(s.Log, "all lab artifacts are in the depot: built %d, kept the others (%.1fs)\n", s.built, time.Since(start).Seconds())
 	return nil
+}
+
+// lock waits until no other process builds artifacts: two would write into one virtual environment.
+func (b *Builder) lock() (unlock func(), err error) {
+	if err := os.MkdirAll(b.cache(), 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.Create(b.cache("lock"))
+	if err != nil {
+		return nil, err
+	}
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		fmt.Fprintln(b.Log, "waiting until another process has built its lab artifacts")
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+			_ = f.Close()
+			return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+		}
+	}
+	return func() { _ = f.Close() }, nil // the lock ends with the file, also if the process is killed
 }
 
 // check returns an error if a prerequisite is missing. The error names the command that creates it.
