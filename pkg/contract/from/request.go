@@ -19,6 +19,7 @@ import (
 // depot.
 func depotOf(spec v1alpha1.DepotSpec, site settings.Depot) settings.Depot {
 	d := site
+	spec.URL, spec.ImageURL = strings.TrimRight(spec.URL, "/"), strings.TrimRight(spec.ImageURL, "/")
 	if spec.URL != "" && spec.URL != site.URL {
 		d.URL, d.CA, d.ImageURL, d.Insecure = spec.URL, "", "", false
 	}
@@ -70,6 +71,7 @@ func patchLevel(value string) string {
 // webhook has accepted. The caller must not start a run unless DepotProblem returns an empty
 // string. The plugins are those of a cluster with hosts for all of them: see Plugins.
 func Provisioning(p *v1alpha1.Provisioning, site settings.Depot) (contract.Request, error) {
+	p = p.Normalized() // the stored object has the notations of its user
 	slots, err := p.Spec.Slots()
 	if err != nil {
 		return contract.Request{}, err
