@@ -78,8 +78,9 @@ tools: ## Build this project's commands for this machine into $BPA_STATE/bin
 	GOGC=400 go build -o $(lab) ./test/lab/cmd/lab
 build: tools ## Build what runs on the bootstrap machine: Kubernetes, Tekton and others, from their Go modules
 	$(machine) build
-plugin: ## Build the kubectl plugin (kubectl bpa)
+plugin: ## Build the kubectl plugin (kubectl bpa), with its completion
 	go build -ldflags "-s -w" -o $(BPA_STATE)/bin/kubectl-bpa ./cmd/kubectl-bpa
+	install cmd/kubectl-bpa/kubectl_complete-bpa $(BPA_STATE)/bin/
 
 ##@ Test
 

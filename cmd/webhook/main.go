@@ -86,7 +86,11 @@ func main() {
 }
 
 func newDefaulting(ctx context.Context, _ configmap.Watcher) *controller.Impl {
-	return defaulting.NewAdmissionController(ctx, defaultingName, "/defaulting", kinds(), nil, true)
+	all := map[schema.GroupVersionKind]resourcesemantics.GenericCRD{}
+	for kind, object := range kinds() {
+		all[kind] = admitted{&written{GenericCRD: object.(admitted).GenericCRD}}
+	}
+	return defaulting.NewAdmissionController(ctx, defaultingName, "/defaulting", all, nil, true)
 }
 
 func newValidation(ctx context.Context, _ configmap.Watcher) *controller.Impl {

@@ -97,20 +97,20 @@ func (s *site) advice(p *v1alpha1.Provisioning) []string {
 func (s *site) whileQueued(p *v1alpha1.Provisioning) []string {
 	lines := []string{
 		"It waits for a free run, and starts automatically. List what runs and what waits:",
-		"  kubectl get provisionings -A" + s.flags,
+		"  kubectl get bpa -A" + s.flags,
 	}
 	if p.Status.Queue.Place == 1 {
 		return lines
 	}
 	return append(lines, "Start it before those with a lower priority:",
-		"  "+s.kubectl("patch provisioning "+p.Name, fmt.Sprintf(`--type=merge -p '{"spec":{"priority":%d}}'`, p.Spec.Priority+1)))
+		"  "+s.kubectl("patch bpa "+p.Name, fmt.Sprintf(`--type=merge -p '{"spec":{"priority":%d}}'`, p.Spec.Priority+1)))
 }
 
 func (s *site) useIt(p *v1alpha1.Provisioning) []string {
 	file := p.Name + ".kubeconfig"
 	return []string{
 		"Use the cluster:",
-		"  " + s.kubectl("bpa kubeconfig "+p.Name, "-o "+file),
+		"  " + s.kubectl("bpa kubeconfig "+p.Name, "--to "+file),
 		fmt.Sprintf("  kubectl --kubeconfig %s get nodes", file),
 	}
 }
@@ -124,10 +124,15 @@ func (s *site) afterFailure(p *v1alpha1.Provisioning) []string {
 	}
 	if run := p.Status.Run; run != nil {
 		lines = append(lines, "See the log:",
-			"  "+s.kubectl("logs -l tekton.dev/pipelineRun="+run.Name, "--all-containers --prefix --tail=60"))
+			"  "+s.runLog(run.Name, "--tail=60"))
 	}
 	return append(lines, "Try again after you have fixed the cause:",
 		"  "+s.kubectl("bpa retry "+p.Name, ""))
+}
+
+// runLog returns the command that shows the log of a run. It needs no other program than kubectl.
+func (s *site) runLog(run, options string) string {
+	return s.kubectl("logs -l tekton.dev/pipelineRun="+run, "--all-containers --prefix "+options)
 }
 
 // kubectl returns a kubectl command with the namespace and the connection flags of this command.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,8 +20,8 @@ import (
 
 type backupOptions struct {
 	name    string // name of the Backup
-	wait    bool
-	timeout time.Duration
+	waiting waitFlags
+	dryRun  serverDryRun
 }
 
 func newBackup(s *session) *cobra.Command {
@@ -37,20 +38,21 @@ the backups.`,
 		Example: "  kubectl bpa backup edge-1 --wait\n  kubectl bpa backup edge-1 --name=before-upgrade -n site-a",
 		Args:    oneName(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkTimeout(o.timeout, "--wait", o.wait); err != nil {
+			if err := cmp.Or(o.waiting.check(), o.dryRun.check(o.waiting.wait)); err != nil {
 				return err
 			}
 			return s.backup(cmd.Context(), args[0], o)
 		},
 	}
 	cmd.Flags().StringVar(&o.name, "name", "", "name of the Backup (default NAME and the time)")
-	cmd.Flags().BoolVarP(&o.wait, "wait", "w", false, "wait until the backup has succeeded or failed")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with --wait: stop after this time, such as 10m; 0: no limit")
+	o.waiting.addP(cmd, "w", "the backup has succeeded or failed", "10m")
+	o.dryRun.add(cmd)
+	completeArgs(cmd, s.clusterNames())
 	return cmd
 }
 
 func (s *session) backup(ctx context.Context, name string, o backupOptions) error {
-	ctx, cancel := withTimeout(ctx, o.timeout)
+	ctx, cancel := withTimeout(ctx, o.waiting.timeout)
 	defer cancel()
 	site, err := s.connect()
 	if err != nil {
@@ -70,15 +72,18 @@ func (s *session) backup(ctx context.Context, name string, o backupOptions) erro
 		o.name = p.Name + "-" + s.now().UTC().Format("20060102150405")
 	}
 	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: o.name}, Spec: v1alpha1.BackupSpec{Provisioning: p.Name}}
-	err = site.client.Create(ctx, b)
+	err = o.dryRun.of(site).client.Create(ctx, b)
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("there is a Backup %s already: give another name with --name, or see it:\n  %s", o.name, site.kubectl("get backup "+o.name, ""))
+		return fmt.Errorf("there is a Backup %s already: give another name with --name, or see it:\n  %s", o.name, site.kubectl("get bpabackup "+o.name, ""))
 	}
 	if err != nil {
 		return fmt.Errorf("create Backup %s: %w", o.name, site.explain(err))
 	}
+	if o.dryRun.on() {
+		return s.unchanged("Backup " + b.Name + " of " + p.Name + " can be created")
+	}
 	_, _ = fmt.Fprintf(s.Out, "Backup %s was created.\n", b.Name)
-	if !o.wait {
+	if !o.waiting.wait {
 		_, err := fmt.Fprintf(s.Out, "See its result:\n  %s\n", site.kubectl("bpa backups "+p.Name, ""))
 		return err
 	}
@@ -153,7 +158,7 @@ func stoppedBackup(ctx context.Context, err error, site *site, b *v1alpha1.Backu
 	again := fmt.Sprintf("the controller continues: %s. See the result:\n  %s", presentBackup(b), site.kubectl("bpa backups "+b.Spec.Provisioning, ""))
 	switch {
 	case errors.Is(context.Cause(ctx), errTimeout):
-		return exitf(codeTimeout, "timeout of %v; %s", o.timeout, again)
+		return exitf(codeTimeout, "timeout of %v; %s", o.waiting.timeout, again)
 	case ctx.Err() != nil:
 		return exitf(codeInterrupted, "interrupted; %s", again)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,57 +10,79 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
+type backupsOptions struct {
+	scope  scope
+	output output
+}
+
 func newBackups(s *session) *cobra.Command {
-	return &cobra.Command{
+	var o backupsOptions
+	cmd := &cobra.Command{
 		Use:   "backups [NAME]",
 		Short: "List the backups of a Provisioning or of a namespace, the oldest first",
 		Long: `List the backups of a Provisioning or of a namespace, the oldest first. The Provisioning
 need not exist any more.
 
 To delete a backup, with its copy in the depot, delete the Backup:
-  kubectl delete backup BACKUP`,
-		Example: "  kubectl bpa backups edge-1\n  kubectl bpa backups -n site-a",
+  kubectl delete bpabackup BACKUP`,
+		Example: "  kubectl bpa backups edge-1\n  kubectl bpa backups -A -o wide",
 		Args:    oneName(false),
-		RunE:    func(cmd *cobra.Command, args []string) error { return s.backups(cmd.Context(), first(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.scope.check(first(args)); err != nil {
+				return err
+			}
+			if err := o.output.check(); err != nil {
+				return err
+			}
+			return s.backups(cmd.Context(), first(args), &o)
+		},
 	}
+	completeArgs(cmd, s.clusterNames())
+	o.scope.add(cmd)
+	o.output.add(cmd, formatName, formatWide)
+	return cmd
 }
 
-func (s *session) backups(ctx context.Context, name string) error {
+func (s *session) backups(ctx context.Context, name string, o *backupsOptions) error {
 	site, err := s.connect()
 	if err != nil {
 		return err
 	}
 	var list v1alpha1.BackupList
-	if err := site.client.List(ctx, &list, client.InNamespace(site.namespace)); err != nil {
+	if err := site.client.List(ctx, &list, o.scope.options(site)...); err != nil {
 		return site.explain(err)
 	}
 	all := slices.DeleteFunc(list.Items, func(b v1alpha1.Backup) bool { return name != "" && b.Spec.Provisioning != name })
+	slices.SortFunc(all, func(a, b v1alpha1.Backup) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
+	if !o.output.table() {
+		printed, err := printedList(site, pointers(all))
+		if err != nil {
+			return err
+		}
+		return o.output.print(s.Out, printed)
+	}
 	if len(all) == 0 {
-		of := "in namespace " + site.namespace
+		of := o.scope.where(site)
 		if name != "" {
 			of = fmt.Sprintf("of %s in namespace %s. Make one:\n  %s", name, site.namespace, site.kubectl("bpa backup "+name, "--wait"))
 		}
 		_, err := fmt.Fprintf(s.Out, "There are no backups %s\n", of)
 		return err
 	}
-	slices.SortFunc(all, func(a, b v1alpha1.Backup) int {
-		if byTime := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); byTime != 0 {
-			return byTime
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
-	_, err = fmt.Fprint(s.Out, backupTable(all))
+	_, err = fmt.Fprint(s.Out, backupTable(all, o))
 	return err
 }
 
-func backupTable(all []v1alpha1.Backup) string {
-	rows := [][]string{{"BACKUP", "PROVISIONING", "RESULT", "COMPLETED", "SIZE", "REVISION", "KUBERNETES", "REASON", "MESSAGE"}}
+// backupTable shows Backups, one per row. Only the wide table has whole messages.
+func backupTable(all []v1alpha1.Backup, o *backupsOptions) string {
+	rows := [][]string{o.scope.withNamespace("NAMESPACE", []string{"BACKUP", "PROVISIONING", "RESULT", "COMPLETED", "SIZE", "REVISION", "KUBERNETES", "REASON", "MESSAGE"})}
 	for i := range all {
 		b := &all[i]
 		row := []string{b.Name, b.Spec.Provisioning, "Waiting", "", "", "", b.Status.KubernetesVersion, "", ""}
@@ -76,9 +99,9 @@ func backupTable(all []v1alpha1.Backup) string {
 			row[3] = t.UTC().Format(time.RFC3339)
 		}
 		if c != nil && !c.IsTrue() && c.Message != "" {
-			row[7], row[8] = clean(c.Reason), shorten(clean(c.Message), longestCell)
+			row[7], row[8] = clean(c.Reason), o.output.cell(clean(c.Message))
 		}
-		rows = append(rows, row)
+		rows = append(rows, o.scope.withNamespace(b.Namespace, row))
 	}
 	return columns(rows)
 }

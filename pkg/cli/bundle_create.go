@@ -41,11 +41,11 @@ the distribution's keys. It needs no root, and neither reads nor changes this
 machine's own packages. Without --apt-source the packages are for the system that
 this machine runs; make another bundle for each other system. The architectures
 are those of --platform, or else those of the list, or else this machine's.`,
-		Example: `  kubectl bpa bundle create --list missing.json --output missing.tar
-  kubectl bpa bundle create --image docker.io/library/nginx:1.28 --file ./tool=tools/v1/tool --output extra.tar
-  kubectl bpa bundle create --list k8s-1.35.json --platform linux/amd64 --split 2GiB --output k8s.tar
-  kubectl bpa bundle create --list missing.json --system debian-12 --package chrony --output missing.tar
-  kubectl bpa bundle create --package chrony --system ubuntu-24.04 --output time.tar \
+		Example: `  kubectl bpa bundle create --list missing.json --to missing.tar
+  kubectl bpa bundle create --image docker.io/library/nginx:1.28 --file ./tool=tools/v1/tool --to extra.tar
+  kubectl bpa bundle create --list k8s-1.35.json --platform linux/amd64 --split 2GiB --to k8s.tar
+  kubectl bpa bundle create --list missing.json --system debian-12 --package chrony --to missing.tar
+  kubectl bpa bundle create --package chrony --system ubuntu-24.04 --to time.tar \
     --apt-source 'deb http://archive.ubuntu.com/ubuntu noble main universe' \
     --apt-source 'deb http://archive.ubuntu.com/ubuntu noble-updates main universe'`,
 		Args: cobra.NoArgs,

@@ -25,8 +25,8 @@ After an import into another depot, they have the same paths and the same digest
 The bundle contains the OS packages on the list with those dependencies that the
 depot has. If the list has no packages for a --system, the bundle contains all
 packages that the depot has for the system.`,
-		Example: `  kubectl bpa bundle export --depot http://10.60.0.1:5000 --output site.tar --split 4GiB
-  kubectl bpa bundle export --depot http://10.60.0.1:5000 --system debian-12 --output packages.tar`,
+		Example: `  kubectl bpa bundle export --depot http://10.60.0.1:5000 --to site.tar --split 4GiB
+  kubectl bpa bundle export --depot http://10.60.0.1:5000 --system debian-12 --to packages.tar`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return interrupted(cmd.Context(), s.exportBundle(cmd.Context(), o))

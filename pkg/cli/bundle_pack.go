@@ -18,10 +18,17 @@ import (
 // packing adds the flags of create and export.
 func (o *bundleOptions) packing(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&o.lists, "list", nil, "file with a list of artifacts to pack, in JSON; -: stdin")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "file to write")
+	cmd.Flags().StringVar(&o.output, "to", "", "file to write")
+	wasOutput(cmd, &o.output)
 	cmd.Flags().StringVar(&o.split, "split", "", "write parts of at most this size, such as 2GiB: FILE.000, FILE.001 ..., and FILE.parts.json")
 	cmd.Flags().StringSliceVar(&o.platforms, "platform", nil, "platform, such as linux/amd64, to pack if an image is for several platforms (default all, which keeps upstream's digests)")
 	o.packages.add(cmd)
+}
+
+// wasOutput lets the name --output of --to work for one more release, with a notice.
+func wasOutput(cmd *cobra.Command, to *string) {
+	cmd.Flags().StringVarP(to, "output", "o", "", "")
+	_ = cmd.Flags().MarkDeprecated("output", "use --to for a file") // cannot fail: the flag is there
 }
 
 // form describes how the bundle is written.
@@ -34,7 +41,7 @@ type form struct {
 func (o bundleOptions) form() (f form, err error) {
 	f.output = o.output
 	if o.output == "" {
-		return f, usageError(errors.New("--output is missing: name the file to write"))
+		return f, usageError(errors.New("--to is missing: name the file to write"))
 	}
 	if f.limit, err = size(o.split); err != nil {
 		return f, err

@@ -40,17 +40,17 @@ func TestBundlePackagesBetweenSites(t *testing.T) {
 		says   []string
 		silent string
 	}{
-		{[]string{"export", "--depot", source.URL, "--package", "conntrack=1:1.4.7-1", "--system", "debian-12", "-o", file}, "", []string{"wrote"}, ""},
+		{[]string{"export", "--depot", source.URL, "--package", "conntrack=1:1.4.7-1", "--system", "debian-12", "--to", file}, "", []string{"wrote"}, ""},
 		{[]string{"inspect", file, "--verify"}, "", []string{conntrack, "apt/debian-12/libnf_1_amd64.deb", "2 artifacts"}, "jq"},
 		{[]string{"import", file, "--depot", site.URL}, "", []string{"0 images and 2 files"}, ""},
 		{[]string{"diff", file, "--depot", site.URL}, "", []string{"has all 2 artifacts"}, ""},
-		{[]string{"create", "--from-depot", source.URL, "--list", "-", "--system", "debian-12", "-o", file}, list, []string{"wrote", "1 OS packages are left out"}, ""},
+		{[]string{"create", "--from-depot", source.URL, "--list", "-", "--system", "debian-12", "--to", file}, list, []string{"wrote", "1 OS packages are left out"}, ""},
 		{[]string{"inspect", file}, "", []string{conntrack, jq, "3 artifacts"}, "chrony"},
-		{[]string{"export", "--depot", source.URL, "--system", "debian-12", "-o", file}, "", []string{"wrote"}, ""},
+		{[]string{"export", "--depot", source.URL, "--system", "debian-12", "--to", file}, "", []string{"wrote"}, ""},
 		{[]string{"inspect", file}, "", []string{conntrack, jq, "3 artifacts"}, "kubelet"},
-		{[]string{"export", "--depot", source.URL, "--without-packages", "-o", file}, "", []string{"wrote"}, ""},
+		{[]string{"export", "--depot", source.URL, "--without-packages", "--to", file}, "", []string{"wrote"}, ""},
 		{[]string{"inspect", file}, "", []string{"dl.k8s.io/kubelet", "1 artifacts"}, "apt/"},
-		{[]string{"export", "--depot", source.URL, "-o", file}, "", []string{"wrote"}, ""},
+		{[]string{"export", "--depot", source.URL, "--to", file}, "", []string{"wrote"}, ""},
 		{[]string{"inspect", file}, "", []string{conntrack, jq, "dl.k8s.io/kubelet", "4 artifacts"}, "Packages"},
 		{[]string{"import", file, "--depot", twin.URL}, "", []string{"0 images and 4 files"}, ""},
 	} {
@@ -87,7 +87,7 @@ func get(t *testing.T, url string) string {
 
 func TestBundlePackagesMistakes(t *testing.T) {
 	depot := withPackages(t)
-	out := []string{"-o", filepath.Join(t.TempDir(), "b.tar")}
+	out := []string{"--to", filepath.Join(t.TempDir(), "b.tar")}
 	const list = `{"packages": [{"name": "jq"}, {"name": "tree", "system": "debian-12"}, {"name": "tree", "system": "ubuntu-24.04"}]}`
 	for _, tc := range []struct {
 		args []string

@@ -50,14 +50,14 @@ func TestBundleBetweenSites(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"create", "--list", "-", "--file", tool + "=tools/tool", "--from-depot", source.URL, "--split", "3KiB", "-o", file}, codeDone, "site.tar.parts.json"},
+		{[]string{"create", "--list", "-", "--file", tool + "=tools/tool", "--from-depot", source.URL, "--split", "3KiB", "--to", file}, codeDone, "site.tar.parts.json"},
 		{[]string{"inspect", file, "--verify"}, codeDone, "all content matches its digests"},
 		{[]string{"inspect", file, "-o", "json"}, codeDone, `"path": "tools/tool"`},
 		{[]string{"diff", file, "--depot", site.URL}, codeNotYet, "+ image registry.k8s.io/pause:3.10\n+ file dl.k8s.io/kubelet\n+ file tools/tool"},
 		{[]string{"import", file, "--depot", site.URL}, codeDone, "imported 1 images and 2 files"},
 		{[]string{"diff", file, "--depot", site.URL}, codeDone, "has all 3 artifacts of the bundle"},
 		{[]string{"import", file, "--depot", site.URL}, codeDone, "imported 0 images and 0 files (0 B sent)"},
-		{[]string{"export", "--depot", site.URL, "-o", file + ".back"}, codeDone, "wrote " + file + ".back"},
+		{[]string{"export", "--depot", site.URL, "--to", file + ".back"}, codeDone, "wrote " + file + ".back"},
 		{[]string{"inspect", file + ".back"}, codeDone, "image  depot.local/pause:3.10"},
 	} {
 		code, out, errOut := typed(t.Context(), list, step.args...)
@@ -83,20 +83,20 @@ func TestBundleMistakes(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"create", "-o", file}, codeUsage, "nothing to pack"},
-		{[]string{"create", "--image", "a/b:v1"}, codeUsage, "--output is missing"},
-		{[]string{"create", "--image", "a/b:v1", "-o", file, "--split", "2"}, codeUsage, "not a size of at least 1 KiB"},
-		{[]string{"create", "--image", "a/b:v1", "-o", file, "--platform", "linux/a/b/c"}, codeUsage, "--platform"},
-		{[]string{"create", "--file", "tool", "-o", file}, codeUsage, "not like FILE=PATH"},
-		{[]string{"create", "--list", "none.json", "-o", file}, codeFailed, "none.json"},
-		{[]string{"create", "--list", "-", "-o", file}, codeFailed, "list of artifacts"},
+		{[]string{"create", "--to", file}, codeUsage, "nothing to pack"},
+		{[]string{"create", "--image", "a/b:v1"}, codeUsage, "--to is missing"},
+		{[]string{"create", "--image", "a/b:v1", "--to", file, "--split", "2"}, codeUsage, "not a size of at least 1 KiB"},
+		{[]string{"create", "--image", "a/b:v1", "--to", file, "--platform", "linux/a/b/c"}, codeUsage, "--platform"},
+		{[]string{"create", "--file", "tool", "--to", file}, codeUsage, "not like FILE=PATH"},
+		{[]string{"create", "--list", "none.json", "--to", file}, codeFailed, "none.json"},
+		{[]string{"create", "--list", "-", "--to", file}, codeFailed, "list of artifacts"},
 		{[]string{"inspect", file}, codeFailed, "is not a complete bundle"},
 		{[]string{"inspect"}, codeUsage, "expected one FILE"},
-		{[]string{"inspect", file, "-o", "yaml"}, codeUsage, "only json is supported"},
+		{[]string{"inspect", file, "-o", "xml"}, codeUsage, "the formats are json, yaml"},
 		{[]string{"import", file + ".none", "--depot", "http://127.0.0.1:1"}, codeFailed, "no such file"},
-		{[]string{"export", "-o", file}, codeUsage, "--depot is missing"},
-		{[]string{"export", "--depot", "http://127.0.0.1:1", "-o", file}, codeFailed, "does not answer"},
-		{[]string{"export", "--depot", "http://127.0.0.1:1", "--depot-ca", file + ".none", "-o", file}, codeFailed, "--depot-ca"},
+		{[]string{"export", "--to", file}, codeUsage, "--depot is missing"},
+		{[]string{"export", "--depot", "http://127.0.0.1:1", "--to", file}, codeFailed, "does not answer"},
+		{[]string{"export", "--depot", "http://127.0.0.1:1", "--depot-ca", file + ".none", "--to", file}, codeFailed, "--depot-ca"},
 	} {
 		code, out, errOut := typed(t.Context(), "[", tc.args...)
 		if code != tc.code || !strings.Contains(errOut, tc.says) {
@@ -112,7 +112,7 @@ func TestBundleInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	site := depottest.Start(t)
-	if code, _, errOut := typed(ctx, "", "export", "--depot", site.URL, "-o", filepath.Join(t.TempDir(), "b.tar")); code != codeInterrupted {
+	if code, _, errOut := typed(ctx, "", "export", "--depot", site.URL, "--to", filepath.Join(t.TempDir(), "b.tar")); code != codeInterrupted {
 		t.Errorf("exit code %d: %s", code, errOut)
 	}
 }

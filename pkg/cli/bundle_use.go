@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 	"github.com/akraino-icn/bpa/pkg/bundle"
@@ -23,18 +24,19 @@ func newBundleInspect(s *session) *cobra.Command {
   kubectl bpa bundle inspect k8s.tar -o json >list.json`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if output != "" && output != "json" {
-				return usageError(fmt.Errorf("--output is %q: only json is supported", output))
+			if output != "" && output != "json" && output != "yaml" {
+				return usageError(fmt.Errorf("--output is %q: the formats are json, yaml", output))
 			}
-			return interrupted(cmd.Context(), s.inspectBundle(cmd.Context(), args[0], output == "json", verify))
+			return interrupted(cmd.Context(), s.inspectBundle(cmd.Context(), args[0], output, verify))
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json prints a list that \"bundle create --list\" accepts (default: a table)")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json, yaml; json prints a list that \"bundle create --list\" accepts")
+	complete(cmd, "output", func(*cobra.Command, []string) []string { return []string{"json", "yaml"} })
 	cmd.Flags().BoolVar(&verify, "verify", false, "read the whole content and compare it with its digests")
 	return cmd
 }
 
-func (s *session) inspectBundle(ctx context.Context, path string, asJSON, verify bool) error {
+func (s *session) inspectBundle(ctx context.Context, path, format string, verify bool) error {
 	b, err := bundle.Open(path)
 	if err != nil {
 		return err
@@ -45,12 +47,20 @@ func (s *session) inspectBundle(ctx context.Context, path string, asJSON, verify
 			return err
 		}
 	}
-	if asJSON {
+	switch format { // without a kind: it is the input of "bundle create", which no field may surprise
+	case "json":
 		text, err := json.MarshalIndent(b.List(), "", "  ")
 		if err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(s.Out, "%s\n", text)
+		return err
+	case "yaml":
+		text, err := yaml.Marshal(b.List())
+		if err != nil {
+			return err
+		}
+		_, err = s.Out.Write(text)
 		return err
 	}
 	table := tabwriter.NewWriter(s.Out, 0, 8, 2, ' ', 0)

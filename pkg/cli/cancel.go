@@ -1,12 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -18,12 +18,12 @@ import (
 )
 
 type cancelOptions struct {
-	timeout time.Duration
-	wait    bool
+	waiting waitFlags
+	dryRun  serverDryRun
 }
 
 func newCancel(s *session) *cobra.Command {
-	var o cancelOptions
+	o := cancelOptions{waiting: waitFlags{wait: true}}
 	cmd := &cobra.Command{
 		Use:   "cancel NAME",
 		Short: "Cancel the active run of a Provisioning",
@@ -46,19 +46,23 @@ that a user has copied. If you interrupt the command, the run continues to stop.
 		Example: "  kubectl bpa cancel edge-1\n  kubectl bpa cancel edge-1 -n site-a --timeout=5m",
 		Args:    oneName(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkTimeout(o.timeout, "", true); err != nil {
+			if o.dryRun.on() && !cmd.Flags().Changed("wait") {
+				o.waiting.wait = false
+			}
+			if err := cmp.Or(o.waiting.check(), o.dryRun.check(o.waiting.wait)); err != nil {
 				return err
 			}
 			return s.cancel(cmd.Context(), args[0], o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.wait, "wait", true, "wait until the run and its pods have ended")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "stop waiting after this time, such as 5m; 0: no limit")
+	o.waiting.add(cmd, "the run and its pods have ended", "5m")
+	o.dryRun.add(cmd)
+	completeArgs(cmd, s.clusterNames())
 	return cmd
 }
 
 func (s *session) cancel(ctx context.Context, name string, o cancelOptions) error {
-	ctx, stop := withTimeout(ctx, o.timeout)
+	ctx, stop := withTimeout(ctx, o.waiting.timeout)
 	defer stop()
 	site, err := s.connect()
 	if err != nil {
@@ -77,10 +81,13 @@ func (s *session) cancel(ctx context.Context, name string, o cancelOptions) erro
 		if run.IsDone() {
 			continue
 		}
-		if err := s.cancelRun(ctx, site, p, run); err != nil {
+		if err := s.cancelRun(ctx, site, p, run, o.dryRun); err != nil {
 			return err
 		}
 		stopping = append(stopping, run.Name)
+	}
+	if o.dryRun.on() && len(stopping) > 0 {
+		return nil
 	}
 	if len(stopping) == 0 { // an earlier cancellation may not be complete
 		for _, left := range now.unfinished(nil) {
@@ -93,7 +100,7 @@ func (s *session) cancel(ctx context.Context, name string, o cancelOptions) erro
 	case len(stopping) == 0:
 		_, err = fmt.Fprintf(s.Out, "%s has no active run: nothing was cancelled.\n%s\n", p.Name, strings.Join(site.idle(p, s.now()), "\n"))
 		return err
-	case !o.wait:
+	case !o.waiting.wait:
 		_, err = fmt.Fprintf(s.Out, "To wait until the run and its pods have ended:\n  %s\n", site.kubectl("bpa cancel "+p.Name, ""))
 		return err
 	}
@@ -105,13 +112,13 @@ func (s *session) cancel(ctx context.Context, name string, o cancelOptions) erro
 
 // cancelRun asks Tekton to stop the run. If the run ends before that, Tekton refuses the change, which
 // is no error.
-func (s *session) cancelRun(ctx context.Context, site *site, p *v1alpha1.Provisioning, run *tekton.PipelineRun) error {
+func (s *session) cancelRun(ctx context.Context, site *site, p *v1alpha1.Provisioning, run *tekton.PipelineRun, d serverDryRun) error {
 	if run.IsCancelled() {
 		_, err := fmt.Fprintf(s.Out, "%s is already being cancelled.\n", describeRun(run, s.now()))
 		return err
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"status":%q}}`, run.UID, tekton.PipelineRunSpecStatusCancelled)
-	err := site.client.Patch(ctx, run.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+	err := d.of(site).client.Patch(ctx, run.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
 	if err != nil {
 		fresh := &tekton.PipelineRun{}
 		again := site.client.Get(ctx, client.ObjectKeyFromObject(run), fresh)
@@ -119,6 +126,9 @@ func (s *session) cancelRun(ctx context.Context, site *site, p *v1alpha1.Provisi
 			return nil // concludeCancel reports how it ended
 		}
 		return fmt.Errorf("cancel PipelineRun %s: %w", run.Name, site.explain(err))
+	}
+	if d.on() {
+		return s.unchanged(describeRun(run, s.now()) + " can be cancelled")
 	}
 	_, err = fmt.Fprintf(s.Out, "Cancelled %s.\n%s", describeRun(run, s.now()), resetNotice(p, run))
 	return err
@@ -129,7 +139,7 @@ func stoppedCancel(ctx context.Context, err error, site *site, p *v1alpha1.Provi
 	again := fmt.Sprintf("the run continues to stop. To wait for it:\n  %s", site.kubectl("bpa cancel "+p.Name, ""))
 	switch {
 	case errors.Is(context.Cause(ctx), errTimeout):
-		return exitf(codeTimeout, "timeout of %v: %s\n%s", o.timeout, again, site.whyItLasts())
+		return exitf(codeTimeout, "timeout of %v: %s\n%s", o.waiting.timeout, again, site.whyItLasts())
 	case ctx.Err() != nil:
 		return exitf(codeInterrupted, "interrupted; %s", again)
 	}

@@ -362,15 +362,15 @@ func TestClearErrors(t *testing.T) {
 		{name: "two names", args: []string{"watch", "a", "b"}, code: codeUsage, want: "expected one NAME"},
 		{name: "no name", args: []string{"kubeconfig"}, code: codeUsage, want: "NAME is missing"},
 		{name: "negative timeout", args: []string{"watch", "a", "--timeout=-1s"}, code: codeUsage, want: "--timeout is -1s"},
-		{name: "two places", args: []string{"kubeconfig", "a", "--merge", "-o", "f"}, code: codeUsage, want: "exclude each other"},
+		{name: "two places", args: []string{"kubeconfig", "a", "--merge", "--to", "f"}, code: codeUsage, want: "exclude each other"},
 		{name: "retry of no such name", there: []client.Object{provisioning("edge-1")}, args: []string{"retry", "edge-9"}, code: codeFailed, want: "there are edge-1"},
 		{name: "cancel of no such name", there: []client.Object{provisioning("edge-1")}, args: []string{"cancel", "edge-9"}, code: codeFailed, want: "there are edge-1"},
 		{name: "pause of no such name", there: []client.Object{provisioning("edge-1")}, args: []string{"pause", "edge-9"}, code: codeFailed, want: "there are edge-1"},
 		{name: "resume of no such name", there: []client.Object{provisioning("edge-1")}, args: []string{"resume", "edge-9"}, code: codeFailed, want: "there are edge-1"},
 		{name: "history of no such name", there: []client.Object{provisioning("edge-1")}, args: []string{"history", "edge-9"}, code: codeFailed, want: "there are edge-1"},
 		{name: "retry without a name", there: []client.Object{provisioning("edge-1")}, args: []string{"retry"}, code: codeUsage, want: "NAME is missing"},
-		{name: "a time without a watch", args: []string{"retry", "a", "--timeout=1s"}, code: codeUsage, want: "--timeout needs --watch"},
-		{name: "a wrong format", args: []string{"history", "a", "-o", "wide"}, code: codeUsage, want: "only json and yaml"},
+		{name: "a time without a watch", args: []string{"retry", "a", "--timeout=1s"}, code: codeUsage, want: "--timeout needs --wait"},
+		{name: "a wrong format", args: []string{"history", "a", "-o", "xml"}, code: codeUsage, want: "the formats are json, yaml"},
 		{name: "merge's flag without merge", args: []string{"kubeconfig", "a", "--overwrite"}, code: codeUsage, want: "need --merge"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -384,8 +384,8 @@ func TestClearErrors(t *testing.T) {
 // A wrong time of --timeout is refused before the command does anything.
 func TestTimeoutIsChecked(t *testing.T) {
 	for _, tc := range []struct{ command, waits string }{
-		{"watch a", ""}, {"cancel a", ""}, {"plugins test a multus", ""}, {"backup a", "--wait"}, {"patch a", "--follow"},
-		{"restore a --from b", "--follow"}, {"retry a", "--watch"}, {"kubeconfig a", "--rotate"},
+		{"watch a", ""}, {"cancel a", ""}, {"plugins test a multus", ""}, {"backup a", "--wait"}, {"patch a", "--wait"},
+		{"restore a --from b", "--wait"}, {"retry a", "--wait"}, {"kubeconfig a", "--rotate"},
 	} {
 		t.Run(tc.command, func(t *testing.T) {
 			args := strings.Fields(tc.command)

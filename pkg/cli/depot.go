@@ -31,7 +31,7 @@ func newDepot(s *session) *cobra.Command {
 }
 
 type imagesInUseOptions struct {
-	output      string
+	to          string // file
 	kubeconfigs []string
 	skip        []string
 }
@@ -50,16 +50,17 @@ This includes workloads with zero replicas, CronJobs, init containers and Tekton
 tasks. It does not list images that are named only by tag: gc keeps images with a
 tag.
 
-If a cluster or a kind cannot be read, there is no list. With --output the command
+If a cluster or a kind cannot be read, there is no list. With --to the command
 writes the file only when the list is complete.`,
-		Example: `  kubectl bpa depot images-in-use --output keep.txt && depot gc --root /srv/depot --keep keep.txt --dry-run
-  kubectl bpa depot images-in-use --output keep.txt --cluster-kubeconfig other.kubeconfig --skip site-a/edge-3`,
+		Example: `  kubectl bpa depot images-in-use --to keep.txt && depot gc --root /srv/depot --keep keep.txt --dry-run
+  kubectl bpa depot images-in-use --to keep.txt --cluster-kubeconfig other.kubeconfig --skip site-a/edge-3`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return interrupted(cmd.Context(), s.imagesInUse(cmd.Context(), o))
 		},
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "file to write (default, and with -: stdout)")
+	cmd.Flags().StringVar(&o.to, "to", "", "file to write (default, and with -: stdout)")
+	wasOutput(cmd, &o.to)
 	cmd.Flags().StringArrayVar(&o.kubeconfigs, "cluster-kubeconfig", nil, "kubeconfig of another cluster that uses the depot (repeatable)")
 	cmd.Flags().StringArrayVar(&o.skip, "skip", nil, "NAMESPACE/NAME of a Provisioning whose cluster is not read: gc may free its images (repeatable)")
 	return cmd
@@ -86,11 +87,11 @@ func (s *session) imagesInUse(ctx context.Context, o imagesInUseOptions) error {
 		return errors.New("no object has an image digest: check that these are the right clusters")
 	}
 	text := []byte(strings.Join(used.lines(), "\n") + "\n")
-	if o.output == "" || o.output == "-" {
+	if o.to == "" || o.to == "-" {
 		_, err = s.Out.Write(text)
 		return err
 	}
-	return writeWhole(o.output, text)
+	return writeWhole(o.to, text)
 }
 
 // writeWhole replaces the content of a file with text, or leaves it unchanged.

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +12,7 @@ import (
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"knative.dev/pkg/apis"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -22,7 +23,8 @@ import (
 type hostsOptions struct {
 	provisioning string
 	file         string
-	output       string
+	scope        scope
+	output       output
 }
 
 func newHosts(s *session) *cobra.Command {
@@ -39,7 +41,7 @@ With --for or -f the command does a dry run for a Provisioning. It shows for eac
 host the nodes that it fits, or why it does not fit, and the hosts that BPA would
 select now. Nothing is claimed. If no assignment exists, the command explains why,
 and the exit code is 3.`,
-		Example: "  kubectl bpa hosts -n site-a\n  kubectl bpa hosts --for edge-1\n  kubectl bpa hosts -f edge-1.yaml -o json",
+		Example: "  kubectl bpa hosts -n site-a\n  kubectl bpa hosts --for edge-1\n  kubectl bpa hosts -f edge-1.yaml -o json\n  kubectl bpa hosts -A -l rack=r1",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError(fmt.Errorf("hosts accepts no argument, got %s: name a Provisioning for a dry run with --for", args[0]))
@@ -50,20 +52,31 @@ and the exit code is 3.`,
 			switch {
 			case o.provisioning != "" && o.file != "":
 				return usageError(errors.New("--for and --filename exclude each other: each names a Provisioning for the dry run"))
-			case o.output != "" && o.output != "json":
-				return usageError(fmt.Errorf("--output is %q: only json is supported", o.output))
+			case o.provisioning+o.file != "" && o.scope.set():
+				return usageError(errors.New("a dry run is about all hosts of one namespace: leave out --all-namespaces and --selector"))
+			case o.provisioning+o.file != "" && o.output.isName():
+				return usageError(errors.New("--output is \"name\", which shows no dry run: leave out --for and --filename"))
 			}
-			return s.hosts(cmd.Context(), o)
+			if err := o.scope.check(""); err != nil {
+				return err
+			}
+			if err := o.output.check(); err != nil {
+				return err
+			}
+			return s.hosts(cmd.Context(), &o)
 		},
 	}
 	cmd.Flags().StringVar(&o.provisioning, "for", "", "name of a Provisioning for a dry run")
 	cmd.Flags().StringVarP(&o.file, "filename", "f", "", "file with a Provisioning for a dry run; -: stdin")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "output format; json: all data as JSON")
+	complete(cmd, "for", s.clusterNames())
+	completeArgs(cmd)
+	o.scope.add(cmd)
+	o.output.add(cmd, formatName)
 	cmd.AddCommand(newHostsReset(s))
 	return cmd
 }
 
-func (s *session) hosts(ctx context.Context, o hostsOptions) error {
+func (s *session) hosts(ctx context.Context, o *hostsOptions) error {
 	site, err := s.connect()
 	if err != nil {
 		return err
@@ -72,7 +85,7 @@ func (s *session) hosts(ctx context.Context, o hostsOptions) error {
 	if err != nil {
 		return err
 	}
-	view, err := site.hosts(ctx)
+	views, err := site.hostViews(ctx, o.scope)
 	if err != nil {
 		return err
 	}
@@ -81,25 +94,42 @@ func (s *session) hosts(ctx context.Context, o hostsOptions) error {
 		if err != nil {
 			return err
 		}
-		if view.DryRun, err = tryAssign(asked, depot, view.facts); err != nil {
+		if len(views) == 0 {
+			views = []*hostView{{}}
+		}
+		if views[0].DryRun, err = tryAssign(asked, depot, views[0].facts); err != nil {
 			return err
 		}
 	}
-	if o.output == "json" {
-		encoder := json.NewEncoder(s.Out)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(view)
+	if o.output.table() {
+		_, err = fmt.Fprint(s.Out, site.hostPage(views, o.scope))
 	} else {
-		_, err = fmt.Fprint(s.Out, site.hostPage(view))
+		err = s.printHosts(site, views, o)
 	}
-	if err == nil && view.DryRun != nil && view.DryRun.NoFit != "" {
-		return exitf(codeNotYet, "no assignment exists for %s: %s", asked.Name, clean(view.DryRun.NoFit))
+	if err == nil && asked != nil && views[0].DryRun.NoFit != "" {
+		return exitf(codeNotYet, "no assignment exists for %s: %s", asked.Name, clean(views[0].DryRun.NoFit))
 	}
 	return err
 }
 
+// printHosts writes all data, or the names of the BareMetalHosts.
+func (s *session) printHosts(site *site, views []*hostView, o *hostsOptions) error {
+	all := hostView{Hosts: []hostRow{}} // not nil, so that JSON has an empty list
+	for _, v := range views {
+		all.Hosts, all.objects, all.DryRun = append(all.Hosts, v.Hosts...), append(all.objects, v.objects...), v.DryRun
+	}
+	if !o.output.isName() {
+		return o.output.printReport(s.Out, reportHosts, all)
+	}
+	list, err := printedList(site, all.objects)
+	if err != nil {
+		return err
+	}
+	return o.output.print(s.Out, list)
+}
+
 // asked returns the Provisioning for the dry run; nil: no dry run.
-func (s *session) asked(ctx context.Context, site *site, o hostsOptions) (*v1alpha1.Provisioning, error) {
+func (s *session) asked(ctx context.Context, site *site, o *hostsOptions) (*v1alpha1.Provisioning, error) {
 	switch {
 	case o.provisioning != "":
 		return site.get(ctx, o.provisioning)
@@ -127,12 +157,13 @@ func (s *session) read(ctx context.Context, site *site, name string) (*v1alpha1.
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
+	var is metav1.TypeMeta
+	if yaml.Unmarshal(text, &is) == nil && is.Kind != "Provisioning" { // before its fields, which would all be unknown
+		return nil, fmt.Errorf("%s has the kind %q: the file must have a single Provisioning", name, is.Kind)
+	}
 	p := &v1alpha1.Provisioning{}
 	if err := yaml.UnmarshalStrict(text, p); err != nil {
 		return nil, fmt.Errorf("%s is not a valid Provisioning: %w", name, err)
-	}
-	if p.Kind != "Provisioning" {
-		return nil, fmt.Errorf("%s has the kind %q: the file must have a single Provisioning", name, p.Kind)
 	}
 	if p.Namespace != "" && p.Namespace != site.namespace {
 		return nil, fmt.Errorf("%s has the namespace %s: add -n %s", name, p.Namespace, p.Namespace)
@@ -155,35 +186,51 @@ func (s *site) updating(ctx context.Context, p *v1alpha1.Provisioning) context.C
 	return apis.WithinUpdate(ctx, stored)
 }
 
-// hosts reads the namespace's hosts with their hardware. It also reads the Provisionings, to find
-// hosts whose holder does not exist.
+// hosts reads the namespace's hosts with their hardware.
 func (s *site) hosts(ctx context.Context) (*hostView, error) {
+	views, err := s.hostViews(ctx, scope{})
+	if err != nil || len(views) == 0 {
+		return &hostView{}, err
+	}
+	return views[0], nil
+}
+
+// hostViews reads the hosts of a scope with their hardware, and returns those of each namespace that has one. It also
+// reads the Provisionings, to find hosts whose holder does not exist.
+func (s *site) hostViews(ctx context.Context, c scope) ([]*hostView, error) {
 	var list metal3.BareMetalHostList
-	if err := s.client.List(ctx, &list, client.InNamespace(s.namespace)); err != nil {
+	if err := s.client.List(ctx, &list, c.options(s)...); err != nil {
 		if isKindMissing(err) {
 			return nil, errors.New("this cluster does not have the kind BareMetalHost: install Metal3, or select another cluster with --context or --kubeconfig")
 		}
 		return nil, s.explain(err)
 	}
+	beside := scope{everywhere: c.everywhere} // the selector is for hosts
 	var hardware metal3.HardwareDataList
-	if err := s.client.List(ctx, &hardware, client.InNamespace(s.namespace)); err != nil && !isKindMissing(err) { // older versions of Metal3 do not have HardwareData
+	if err := s.client.List(ctx, &hardware, beside.options(s)...); err != nil && !isKindMissing(err) { // older versions of Metal3 do not have HardwareData
 		return nil, s.explain(err)
 	}
-	all, err := s.list(ctx)
+	all, err := s.list(ctx, beside)
 	if err != nil {
 		return nil, err
 	}
-	data := map[string]*metal3.HardwareData{}
+	data := map[client.ObjectKey]*metal3.HardwareData{}
 	for i := range hardware.Items {
-		data[hardware.Items[i].Name] = &hardware.Items[i]
+		data[client.ObjectKeyFromObject(&hardware.Items[i])] = &hardware.Items[i]
 	}
-	exists := func(name string) bool {
-		return slices.ContainsFunc(all, func(p v1alpha1.Provisioning) bool { return p.Name == name })
+	slices.SortFunc(list.Items, func(a, b metal3.BareMetalHost) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	var views []*hostView
+	for _, part := range byNamespace(list.Items) {
+		view := &hostView{namespace: part[0].Namespace}
+		exists := func(name string) bool {
+			return slices.ContainsFunc(all, func(p v1alpha1.Provisioning) bool { return p.Name == name && p.Namespace == view.namespace })
+		}
+		for i := range part {
+			view.add(&part[i], data[client.ObjectKeyFromObject(&part[i])], exists)
+		}
+		views = append(views, view)
 	}
-	view := &hostView{}
-	slices.SortFunc(list.Items, func(a, b metal3.BareMetalHost) int { return strings.Compare(a.Name, b.Name) })
-	for i := range list.Items {
-		view.add(&list.Items[i], data[list.Items[i].Name], exists)
-	}
-	return view, nil
+	return views, nil
 }

@@ -21,8 +21,9 @@ type hostView struct {
 	Hosts  []hostRow `json:"hosts"`
 	DryRun *dryRun   `json:"dryRun,omitempty"` // nil without --for and -f
 
-	facts   []hosts.Host
-	objects []*metal3.BareMetalHost // in the order of facts
+	namespace string
+	facts     []hosts.Host
+	objects   []*metal3.BareMetalHost // in the order of facts
 	// orphans holds the hosts whose holder is a Provisioning that does not exist. The key is the
 	// name of this Provisioning.
 	orphans map[string][]*metal3.BareMetalHost
@@ -31,6 +32,7 @@ type hostView struct {
 // hostRow is one host. Memory is in bytes. Unknown values are left out.
 type hostRow struct {
 	Name         string `json:"name"`
+	Namespace    string `json:"namespace"`
 	State        string `json:"state,omitempty"` // Metal3's provisioning state
 	CPUs         int    `json:"cpus,omitempty"`
 	Memory       int64  `json:"memory,omitempty"`
@@ -52,7 +54,7 @@ type hostRow struct {
 func (v *hostView) add(host *metal3.BareMetalHost, data *metal3.HardwareData, exists func(provisioning string) bool) {
 	h := hostfacts.Of(host, data)
 	row := hostRow{
-		Name: h.Name, State: string(host.Status.Provisioning.State), CPUs: h.CPU, Memory: h.Memory, SRIOV: h.SRIOV, QAT: h.QAT,
+		Name: h.Name, Namespace: host.Namespace, State: string(host.Status.Provisioning.State), CPUs: h.CPU, Memory: h.Memory, SRIOV: h.SRIOV, QAT: h.QAT,
 		Architecture: h.Architecture, Vendor: h.Vendor, Node: h.Node, NodeSet: h.Set, Standby: h.Standby,
 		Problem: cmp.Or(h.Trouble, h.Unusable),
 	}
@@ -72,40 +74,50 @@ func (v *hostView) add(host *metal3.BareMetalHost, data *metal3.HardwareData, ex
 	v.Hosts, v.facts, v.objects = append(v.Hosts, row), append(v.facts, h), append(v.objects, host)
 }
 
-// hostPage returns the view as text.
-func (s *site) hostPage(v *hostView) string {
-	if len(v.Hosts) == 0 {
-		return fmt.Sprintf("There is no BareMetalHost in namespace %s.\n", s.namespace)
+// hostPage returns the hosts of each namespace in one table, with the dry run if there is one, and the next commands.
+func (s *site) hostPage(views []*hostView, c scope) string {
+	if len(views) == 0 {
+		return fmt.Sprintf("There is no BareMetalHost %s.\n", c.where(s))
 	}
-	rows := [][]string{{"NAME", "STATE", "CPUS", "MEMORY", "SRIOV", "QAT", "ARCH", "VENDOR", "HOLDER", "NODE", "USED BY", "PROBLEM"}}
-	for _, h := range v.Hosts {
-		cpus, memory := "", ""
-		if h.CPUs > 0 {
-			cpus, memory = fmt.Sprint(h.CPUs), hosts.Memory(h.Memory)
+	rows := [][]string{c.withNamespace("NAMESPACE", []string{"NAME", "STATE", "CPUS", "MEMORY", "SRIOV", "QAT", "ARCH", "VENDOR", "HOLDER", "NODE", "USED BY", "PROBLEM"})}
+	for _, v := range views {
+		for _, h := range v.Hosts {
+			rows = append(rows, c.withNamespace(v.namespace, h.cells()))
 		}
-		holder, node := h.Holder, h.Node
-		if h.HolderGone {
-			holder += " (does not exist)"
-		}
-		if h.Standby {
-			node += " (standby)"
-		}
-		rows = append(rows, []string{
-			h.Name, dash(h.State), dash(cpus), dash(memory), yes(h.SRIOV), yes(h.QAT), dash(h.Architecture), dash(clean(h.Vendor)),
-			dash(clean(holder)), dash(clean(node)), dash(clean(h.UsedBy)), clean(h.Problem),
-		})
 	}
 	parts := []string{columns(rows)}
-	if v.DryRun != nil {
-		parts = append(parts, v.DryRun.page())
-	}
-	if text := s.resetFree(v); text != "" {
-		parts = append(parts, text)
-	}
-	for _, name := range slices.Sorted(maps.Keys(v.orphans)) {
-		parts = append(parts, s.releaseOrphans(name, v.orphans[name]))
+	for _, v := range views {
+		there := s.in(v.namespace)
+		if v.DryRun != nil {
+			parts = append(parts, v.DryRun.page())
+		}
+		if text := there.resetFree(v); text != "" {
+			parts = append(parts, text)
+		}
+		for _, name := range slices.Sorted(maps.Keys(v.orphans)) {
+			parts = append(parts, there.releaseOrphans(name, v.orphans[name]))
+		}
 	}
 	return strings.Join(parts, "\n")
+}
+
+// cells returns the row of a host.
+func (h hostRow) cells() []string {
+	cpus, memory := "", ""
+	if h.CPUs > 0 {
+		cpus, memory = fmt.Sprint(h.CPUs), hosts.Memory(h.Memory)
+	}
+	holder, node := h.Holder, h.Node
+	if h.HolderGone {
+		holder += " (does not exist)"
+	}
+	if h.Standby {
+		node += " (standby)"
+	}
+	return []string{
+		h.Name, dash(h.State), dash(cpus), dash(memory), yes(h.SRIOV), yes(h.QAT), dash(h.Architecture), dash(clean(h.Vendor)),
+		dash(clean(holder)), dash(clean(node)), dash(clean(h.UsedBy)), clean(h.Problem),
+	}
 }
 
 // resetFree describes how a user makes the free hosts usable that an earlier cluster has used. It

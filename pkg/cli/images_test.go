@@ -221,7 +221,7 @@ func TestImagesInUse(t *testing.T) {
 	edge := newEdgeServer(t, map[string][]any{"/api/v1/pods": {workload("Pod", "e", "e@"+sum("e")), workload("Pod", "a", "a@"+sum("a"))}})
 	w := siteWith(t, bootstrap, edge)
 	file := filepath.Join(t.TempDir(), "keep.txt")
-	w.expect(w.run(t.Context(), "depot", "images-in-use", "--output", file), codeDone, "site-b/edge-1")
+	w.expect(w.run(t.Context(), "depot", "images-in-use", "--to", file), codeDone, "site-b/edge-1")
 	got, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func TestImagesInUseFailWhole(t *testing.T) {
 			if err := os.WriteFile(file, []byte("before"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			code := w.run(t.Context(), append([]string{"depot", "images-in-use", "--output", file}, tc.args...)...)
+			code := w.run(t.Context(), append([]string{"depot", "images-in-use", "--to", file}, tc.args...)...)
 			if code == codeDone {
 				t.Error("the command succeeded")
 			}

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/akraino-icn/bpa/pkg/access"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -20,7 +23,8 @@ import (
 const kubeconfigKey = "value"
 
 type kubeconfigOptions struct {
-	output    string
+	to        string // file
+	format    string // yaml or json
 	merge     bool
 	entry     string
 	overwrite bool
@@ -43,18 +47,21 @@ With --merge it becomes a context in your kubeconfig, with the name of the
 Provisioning. The current context does not change.
 
 With --rotate the kubeconfig gets a new user, and the cluster refuses all earlier
-copies of it. The command waits until this is done. With --output or --merge it
+copies of it. The command waits until this is done. With --to or --merge it
 then writes the new kubeconfig. If a run is active, the rotation waits for its end.
 
 ` + exitCodes(),
-		Example: `  kubectl bpa kubeconfig edge-1 -o edge-1.kubeconfig
+		Example: `  kubectl bpa kubeconfig edge-1 --to edge-1.kubeconfig
   kubectl bpa kubeconfig edge-1 --merge && kubectl --context=edge-1 get nodes
   kubectl --kubeconfig=<(kubectl bpa kubeconfig edge-1) get nodes
-  kubectl bpa kubeconfig edge-1 --rotate -o edge-1.kubeconfig`,
+  kubectl bpa kubeconfig edge-1 --rotate --to edge-1.kubeconfig`,
 		Args: oneName(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.merge && o.output != "" {
-				return usageError(fmt.Errorf("--merge and --output exclude each other: --merge writes to your kubeconfig"))
+			if err := o.checkOutput(s); err != nil {
+				return err
+			}
+			if o.merge && (o.to != "" || o.format != "") {
+				return usageError(fmt.Errorf("--merge and --to or --output exclude each other: --merge writes to your kubeconfig"))
 			}
 			if !o.merge && (o.entry != "" || o.overwrite) {
 				return usageError(fmt.Errorf("--context-name and --overwrite need --merge"))
@@ -65,13 +72,29 @@ then writes the new kubeconfig. If a run is active, the rotation waits for its e
 			return s.kubeconfig(cmd.Context(), first(args), o)
 		},
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "file to write, with mode 0600 (default, and with -: stdout)")
+	completeArgs(cmd, s.clusterNames())
+	cmd.Flags().StringVar(&o.to, "to", "", "file to write, with mode 0600 (default, and with -: stdout)")
+	cmd.Flags().StringVarP(&o.format, "output", "o", "", "output format: yaml, json (default yaml)")
+	complete(cmd, "output", func(*cobra.Command, []string) []string { return []string{"yaml", "json"} })
 	cmd.Flags().BoolVar(&o.merge, "merge", false, "add the kubeconfig to yours as a context")
 	cmd.Flags().StringVar(&o.entry, "context-name", "", "name of the merged context (default NAME)")
 	cmd.Flags().BoolVar(&o.overwrite, "overwrite", false, "replace a context of that name even if it is for another cluster")
 	cmd.Flags().BoolVar(&o.rotate, "rotate", false, "give the kubeconfig a new user, and make all earlier copies useless")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", rotateLimit, "with --rotate: stop waiting after this time; 0: no limit")
 	return cmd
+}
+
+// checkOutput checks the format. For one release more, -o also takes the name of a file, as it did before --to.
+func (o *kubeconfigOptions) checkOutput(s *session) error {
+	switch {
+	case o.format == "" || o.format == "yaml" || o.format == "json":
+		return nil
+	case o.to != "":
+		return usageError(fmt.Errorf("--output is %q: the formats are yaml, json", o.format))
+	}
+	_, _ = fmt.Fprintf(s.ErrOut, "--output is a format: the next release takes the name of a file only in --to. Use --to %s\n", o.format)
+	o.to, o.format = o.format, ""
+	return nil
 }
 
 func (s *session) kubeconfig(ctx context.Context, name string, o kubeconfigOptions) error {
@@ -88,24 +111,42 @@ func (s *session) kubeconfig(ctx context.Context, name string, o kubeconfigOptio
 			return err
 		}
 	}
+	if o.format == "json" {
+		if data, err = asJSON(data); err != nil {
+			return err
+		}
+	}
 	switch {
 	case o.merge:
 		if o.entry == "" {
 			o.entry = name
 		}
 		return s.merge(site, data, o)
-	case o.output != "" && o.output != "-":
-		if err := writePrivate(o.output, data); err != nil {
+	case o.to != "" && o.to != "-":
+		if err := writePrivate(o.to, data); err != nil {
 			return fmt.Errorf("write kubeconfig: %w", err)
 		}
-		_, err = fmt.Fprintf(s.ErrOut, "wrote %s%s; use it:\n  kubectl --kubeconfig %s get nodes\n", o.output, describeUser(data), o.output)
+		_, err = fmt.Fprintf(s.ErrOut, "wrote %s%s; use it:\n  kubectl --kubeconfig %s get nodes\n", o.to, describeUser(data), o.to)
 		return err
-	case o.rotate && o.output == "":
-		_, err = fmt.Fprintf(s.ErrOut, "Get the new kubeconfig:\n  %s\n", site.kubectl("bpa kubeconfig "+name, "-o "+name+".kubeconfig"))
+	case o.rotate && o.to == "" && o.format == "":
+		_, err = fmt.Fprintf(s.ErrOut, "Get the new kubeconfig:\n  %s\n", site.kubectl("bpa kubeconfig "+name, "--to "+name+".kubeconfig"))
 		return err
 	}
 	_, err = s.Out.Write(data)
 	return err
+}
+
+// asJSON converts YAML into indented JSON.
+func asJSON(text []byte) ([]byte, error) {
+	raw, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, raw, "", "    "); err != nil {
+		return nil, err
+	}
+	return append(out.Bytes(), '\n'), nil
 }
 
 // kubeconfig reads the Secret that the controller wrote, and checks its content.

@@ -57,7 +57,7 @@ func TestKubeconfigComesFromTheSecretThatStatusNames(t *testing.T) {
 	p := provisioning("edge-1")
 	p.Status.Kubeconfig = &v1alpha1.KubeconfigStatus{SecretName: "elsewhere"}
 	w := newTerminal(t, p, kubeconfigSecret("elsewhere", storedKubeconfig(t)))
-	w.expect(w.run(t.Context(), "kubeconfig", "edge-1", "-o", "-"), codeDone, edge1)
+	w.expect(w.run(t.Context(), "kubeconfig", "edge-1", "--to", "-"), codeDone, edge1)
 }
 
 func TestKubeconfigFileIsPrivateAndReplacedWhole(t *testing.T) {
@@ -68,7 +68,7 @@ func TestKubeconfigFileIsPrivateAndReplacedWhole(t *testing.T) {
 	}
 	stored := storedKubeconfig(t)
 	w := newTerminal(t, provisioning("edge-1"), kubeconfigSecret("edge-1-kubeconfig", stored))
-	w.expect(w.run(t.Context(), "kubeconfig", "edge-1", "-o", file), codeDone, "kubectl --kubeconfig "+file)
+	w.expect(w.run(t.Context(), "kubeconfig", "edge-1", "--to", file), codeDone, "kubectl --kubeconfig "+file)
 	info, err := os.Stat(file)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestKubeconfigFileIsPrivateAndReplacedWhole(t *testing.T) {
 	if diff := cmp.Diff(stored, string(got)); diff != "" {
 		t.Errorf("file (-want +got):\n%s", diff)
 	}
-	w.expect(w.run(t.Context(), "kubeconfig", "edge-1", "-o", filepath.Join(dir, "no", "such")), codeFailed, "write kubeconfig")
+	w.expect(w.run(t.Context(), "kubeconfig", "edge-1", "--to", filepath.Join(dir, "no", "such")), codeFailed, "write kubeconfig")
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("files left behind: %v, %v", left, err)
 	}

@@ -14,21 +14,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// table returns several Provisionings, one per line.
-func table(all []v1alpha1.Provisioning, now time.Time) string {
-	rows := [][]string{{"NAME", "READY", "REASON", "PROGRESS", "ENDPOINT", "AGE"}}
-	for i := range all {
-		p := &all[i]
-		status, reason := readiness(p)
-		progress := ""
-		if p.Status.Progress != nil {
-			progress = p.Status.Progress.Summary
-		}
-		rows = append(rows, []string{p.Name, status, reason, progress, p.Status.APIEndpoint, age(p.CreationTimestamp, now)})
-	}
-	return columns(rows)
-}
-
 // page returns the most important facts about one Provisioning. software describes its Softwares; empty: it
 // has none.
 func (s *site) page(p *v1alpha1.Provisioning, software string, now time.Time) string {
@@ -156,7 +141,7 @@ func queuePlace(p *v1alpha1.Provisioning, now time.Time) string {
 }
 
 func kubernetes(p *v1alpha1.Provisioning) string {
-	parts := []string{p.Spec.Kubernetes.Version, p.Spec.Kubernetes.NetworkPlugin}
+	parts := []string{strings.TrimLeft(p.Spec.Kubernetes.Version, "v"), p.Spec.Kubernetes.NetworkPlugin}
 	if p.Spec.PodSubnet != "" {
 		parts = append(parts, "pods "+p.Spec.PodSubnet)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -14,8 +15,8 @@ import (
 )
 
 type patchOptions struct {
-	follow  bool
-	timeout time.Duration
+	waiting waitFlags
+	dryRun  serverDryRun
 }
 
 func newPatch(s *session) *cobra.Command {
@@ -32,26 +33,28 @@ each drained before, and checked after. A node that also waits for another Kuber
 version is drained once for both.
 
 The packages come from the depot and, on a connected site, also from the sources of the
-nodes. Only nodes with apt can be patched. With --follow the command then follows the
+nodes. Only nodes with apt can be patched. With --wait the command then follows the
 Provisioning until all nodes are patched.
 
 ` + exitCodes(),
-		Example: "  kubectl bpa patch edge-1\n  kubectl bpa patch edge-1 -n site-a --follow --timeout=2h",
+		Example: "  kubectl bpa patch edge-1\n  kubectl bpa patch edge-1 -n site-a --wait --timeout=2h",
 		Args:    oneName(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkTimeout(o.timeout, "--follow", o.follow); err != nil {
+			if err := cmp.Or(o.waiting.check(), o.dryRun.check(o.waiting.wait)); err != nil {
 				return err
 			}
 			return s.patch(cmd.Context(), args[0], o)
 		},
 	}
-	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "follow the Provisioning until all nodes are patched or the patch has failed permanently")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with --follow: stop after this time, such as 2h; 0: no limit")
+	o.waiting.add(cmd, "all nodes are patched or the patch has failed permanently", "2h")
+	o.waiting.was(cmd, "follow", "f")
+	o.dryRun.add(cmd)
+	completeArgs(cmd, s.clusterNames())
 	return cmd
 }
 
 func (s *session) patch(ctx context.Context, name string, o patchOptions) error {
-	ctx, cancel := withTimeout(ctx, o.timeout)
+	ctx, cancel := withTimeout(ctx, o.waiting.timeout)
 	defer cancel()
 	site, err := s.connect()
 	if err != nil {
@@ -73,16 +76,19 @@ func (s *session) patch(ctx context.Context, name string, o patchOptions) error 
 		p.Annotations = map[string]string{}
 	}
 	p.Annotations[contract.AnnotationPatch] = value
-	if err := site.client.Patch(ctx, p, client.MergeFrom(before)); err != nil {
+	if err := o.dryRun.of(site).client.Patch(ctx, p, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("request a patch of %s: %w", p.Name, site.explain(err))
 	}
+	if o.dryRun.on() {
+		return s.previewed(ctx, site, p, "A patch of the operating systems of all nodes of "+p.Name+" can be requested")
+	}
 	_, _ = fmt.Fprintln(s.Out, strings.Join(site.afterPatch(before, value), "\n"))
-	if !o.follow {
+	if !o.waiting.wait {
 		_, err := fmt.Fprintf(s.Out, "Follow it:\n  %s\n", site.kubectl("bpa watch "+p.Name, ""))
 		return err
 	}
 	answered := s.answered(p)
-	return s.watchUntil(ctx, site, p, o.timeout, func(now *v1alpha1.Provisioning) bool {
+	return s.watchUntil(ctx, site, p, o.waiting.timeout, func(now *v1alpha1.Provisioning) bool {
 		if verdictOf(now) == ready {
 			return now.Status.Patched == value // before that, the controller has not seen the request yet
 		}

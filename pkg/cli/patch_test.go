@@ -63,7 +63,7 @@ func TestPatchAndFollow(t *testing.T) {
 	p := hasCluster(provisioning("edge-1"))
 	isReady(p)
 	w := newTerminal(t, p)
-	code := w.start("patch", "edge-1", "--follow")
+	code := w.start("patch", "edge-1", "--wait")
 	w.await("A patch of the operating systems of all nodes of edge-1 was requested")
 	w.awaitWatch()
 	w.change(p, func(p *v1alpha1.Provisioning) {

@@ -14,7 +14,8 @@ import (
 )
 
 func newPause(s *session) *cobra.Command {
-	return &cobra.Command{
+	var d serverDryRun
+	cmd := &cobra.Command{
 		Use:   "pause NAME",
 		Short: "Start no new run of a Provisioning until it is resumed",
 		Long: `Start no new run of a Provisioning until it is resumed. The command sets spec.paused.
@@ -24,25 +25,45 @@ a deletion either. While the Provisioning is paused, the controller still report
 state of its hosts. It applies edits of the spec after "kubectl bpa resume NAME".`,
 		Example: "  kubectl bpa pause edge-1\n  kubectl bpa resume edge-1",
 		Args:    oneName(true),
-		RunE:    func(cmd *cobra.Command, args []string) error { return s.pause(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := d.check(false); err != nil {
+				return err
+			}
+			return s.pause(cmd.Context(), args[0], d)
+		},
 	}
+	d.add(cmd)
+	completeArgs(cmd, s.clusterNames())
+	return cmd
 }
 
 func newResume(s *session) *cobra.Command {
-	return &cobra.Command{
+	var d serverDryRun
+	cmd := &cobra.Command{
 		Use:     "resume NAME",
 		Short:   "Let the controller start runs of a paused Provisioning again",
 		Long:    `Let the controller start runs of a paused Provisioning again. The command sets spec.paused to false.`,
 		Example: "  kubectl bpa resume edge-1",
 		Args:    oneName(true),
-		RunE:    func(cmd *cobra.Command, args []string) error { return s.resume(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := d.check(false); err != nil {
+				return err
+			}
+			return s.resume(cmd.Context(), args[0], d)
+		},
 	}
+	d.add(cmd)
+	completeArgs(cmd, s.clusterNames())
+	return cmd
 }
 
-func (s *session) pause(ctx context.Context, name string) error {
-	site, p, err := s.setPaused(ctx, name, true)
+func (s *session) pause(ctx context.Context, name string, d serverDryRun) error {
+	site, p, err := s.setPaused(ctx, name, true, d)
 	if err != nil {
 		return err
+	}
+	if d.on() {
+		return s.unchanged(name + " can be paused")
 	}
 	lines := []string{p.Name + " is paused: the controller starts no new run."}
 	if p.Spec.Paused {
@@ -75,10 +96,13 @@ func (s *site) notPaused(p *v1alpha1.Provisioning, now time.Time) []string {
 	return nil
 }
 
-func (s *session) resume(ctx context.Context, name string) error {
-	site, p, err := s.setPaused(ctx, name, false)
+func (s *session) resume(ctx context.Context, name string, d serverDryRun) error {
+	site, p, err := s.setPaused(ctx, name, false, d)
 	if err != nil {
 		return err
+	}
+	if d.on() {
+		return s.unchanged(name + " can be resumed")
 	}
 	state := "is resumed"
 	if !p.Spec.Paused {
@@ -94,7 +118,7 @@ func (s *session) resume(ctx context.Context, name string) error {
 }
 
 // setPaused sets spec.paused, and returns the Provisioning as it was before.
-func (s *session) setPaused(ctx context.Context, name string, paused bool) (*site, *v1alpha1.Provisioning, error) {
+func (s *session) setPaused(ctx context.Context, name string, paused bool, d serverDryRun) (*site, *v1alpha1.Provisioning, error) {
 	site, err := s.connect()
 	if err != nil {
 		return nil, nil, err
@@ -104,7 +128,7 @@ func (s *session) setPaused(ctx context.Context, name string, paused bool) (*sit
 		return site, p, err
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"paused":%t}}`, p.UID, paused)
-	if err := site.client.Patch(ctx, p.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); err != nil {
+	if err := d.of(site).client.Patch(ctx, p.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return nil, nil, fmt.Errorf("set spec.paused of %s to %t: %w", p.Name, paused, site.explain(err))
 	}
 	return site, p, nil

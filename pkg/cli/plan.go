@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,7 @@ import (
 
 type planOptions struct {
 	file   string
-	output string
+	output output
 }
 
 func newPlan(s *session) *cobra.Command {
@@ -40,18 +39,19 @@ for a new node, the exit code is 3.`,
 			return oneName(o.file == "")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.output != "" && o.output != "json" {
-				return usageError(fmt.Errorf("--output is %q: only json is supported", o.output))
+			if err := o.output.check(); err != nil {
+				return err
 			}
-			return s.plan(cmd.Context(), first(args), o)
+			return s.plan(cmd.Context(), first(args), &o)
 		},
 	}
 	cmd.Flags().StringVarP(&o.file, "filename", "f", "", "file with a Provisioning; -: stdin")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "output format; json: all data as JSON")
+	o.output.add(cmd)
+	completeArgs(cmd, s.clusterNames())
 	return cmd
 }
 
-func (s *session) plan(ctx context.Context, name string, o planOptions) error {
+func (s *session) plan(ctx context.Context, name string, o *planOptions) error {
 	site, err := s.connect()
 	if err != nil {
 		return err
@@ -71,12 +71,10 @@ func (s *session) plan(ctx context.Context, name string, o planOptions) error {
 		return err
 	}
 	view.Note = cmp.Or(view.Note, note)
-	if o.output == "json" {
-		encoder := json.NewEncoder(s.Out)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(view)
-	} else {
+	if o.output.table() {
 		_, err = fmt.Fprint(s.Out, view.page())
+	} else {
+		err = o.output.printReport(s.Out, reportPlan, view)
 	}
 	if err == nil && view.NoFit != "" {
 		return exitf(codeNotYet, "there is no host for a new node of %s: %s", p.Name, clean(view.NoFit))

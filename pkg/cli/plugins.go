@@ -16,6 +16,7 @@ import (
 )
 
 func newPlugins(s *session) *cobra.Command {
+	var o output
 	cmd := &cobra.Command{
 		Use:   "plugins",
 		Short: "List the plugins that BPA ships; show, test and push plugins",
@@ -25,10 +26,17 @@ normally the one of the BPA of the site.`,
 		Example: "  kubectl bpa plugins\n  kubectl bpa plugins show sriov-network\n  kubectl bpa plugins test edge-1 multus",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			if !o.table() {
+				return o.printReport(s.Out, reportPlugins, pluginReport{definitions(plugin.Shipped())})
+			}
 			_, err := fmt.Fprint(s.Out, pluginList(plugin.Shipped()))
 			return err
 		},
 	}
+	o.add(cmd)
 	cmd.AddCommand(newPluginsShow(s), newPluginsTest(s), newPluginsPush(s))
 	return cmd
 }
@@ -54,16 +62,35 @@ func successor(p plugin.Plugin) string {
 	return "use " + p.Successor
 }
 
+// pluginReport has plugins with all that their files say.
+type pluginReport struct {
+	Plugins []plugin.Definition `json:"plugins"`
+}
+
+func definitions(all plugin.Catalog) (list []plugin.Definition) {
+	for _, name := range all.Names() {
+		list = append(list, all[name].Definition)
+	}
+	return list
+}
+
 func newPluginsShow(s *session) *cobra.Command {
-	return &cobra.Command{
+	var o output
+	cmd := &cobra.Command{
 		Use:     "show NAME",
 		Short:   "Show what a plugin needs, its parameters and its images",
 		Example: "  kubectl bpa plugins show sriov-network",
 		Args:    onePlugin("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
 			p, ok := plugin.Shipped()[args[0]]
 			if !ok {
 				return unknownPlugin(args[0])
+			}
+			if !o.table() {
+				return o.printReport(s.Out, reportPlugins, pluginReport{[]plugin.Definition{p.Definition}})
 			}
 			text, err := pluginPage(p)
 			if err != nil {
@@ -73,6 +100,9 @@ func newPluginsShow(s *session) *cobra.Command {
 			return err
 		},
 	}
+	completeArgs(cmd, pluginNames)
+	o.add(cmd)
+	return cmd
 }
 
 // onePlugin accepts arguments with these names.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 func newPluginsTest(s *session) *cobra.Command {
 	var timeout time.Duration
+	var d serverDryRun
 	cmd := &cobra.Command{
 		Use:   "test CLUSTER NAME",
 		Short: "Run the test of a plugin in a cluster again",
@@ -29,17 +31,19 @@ tests each of them. It changes no node that is as it should be.
 		Example: "  kubectl bpa plugins test edge-1 multus\n  kubectl bpa plugins test edge-1 nfd -n site-a --timeout=10m",
 		Args:    onePlugin("CLUSTER", "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkTimeout(timeout, "", true); err != nil {
+			if err := cmp.Or(checkTimeout(timeout, "", true), d.check(false)); err != nil {
 				return err
 			}
-			return s.testPlugin(cmd.Context(), args[0], args[1], timeout)
+			return s.testPlugin(cmd.Context(), args[0], args[1], timeout, d)
 		},
 	}
+	d.add(cmd)
+	completeArgs(cmd, s.clusterNames(), pluginNames)
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "stop after this time, such as 10m; 0: no limit")
 	return cmd
 }
 
-func (s *session) testPlugin(ctx context.Context, name, plugin string, timeout time.Duration) error {
+func (s *session) testPlugin(ctx context.Context, name, plugin string, timeout time.Duration, d serverDryRun) error {
 	ctx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
 	site, err := s.connect()
@@ -58,8 +62,11 @@ func (s *session) testPlugin(ctx context.Context, name, plugin string, timeout t
 		p.Annotations = map[string]string{}
 	}
 	p.Annotations[contract.AnnotationRetry] = s.now().UTC().Format(time.RFC3339Nano)
-	if err := site.client.Patch(ctx, p, client.MergeFrom(before)); err != nil {
+	if err := d.of(site).client.Patch(ctx, p, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("request a run for the plugins of %s: %w", p.Name, site.explain(err))
+	}
+	if d.on() {
+		return s.unchanged("A test of plugin " + plugin + " in " + p.Name + " can be requested")
 	}
 	last, err := s.follow(ctx, site, p, func(now *v1alpha1.Provisioning) bool { return ranAgain(before, now) })
 	if err != nil {

@@ -28,6 +28,7 @@ type resetOptions struct {
 	subnet    string
 	force     bool
 	yes       bool
+	dryRun    serverDryRun
 }
 
 func newHostsReset(s *session) *cobra.Command {
@@ -57,6 +58,9 @@ If you interrupt the command, the run continues: the same command follows it aga
 			if o.sshPort < 1 || o.sshPort > 65535 {
 				return usageError(fmt.Errorf("--ssh-port is %d: give a port from 1 to 65535", o.sshPort))
 			}
+			if err := o.dryRun.check(false); err != nil {
+				return err
+			}
 			return s.reset(cmd.Context(), o)
 		},
 	}
@@ -67,6 +71,11 @@ If you interrupt the command, the run continues: the same command follows it aga
 	cmd.Flags().StringVar(&o.subnet, "subnet", "", "subnet of the addresses by which the hosts are reached, such as 10.60.0.0/24")
 	cmd.Flags().BoolVar(&o.force, "force", false, "also reset hosts on which BPA has installed no cluster")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	o.dryRun.add(cmd)
+	completeArgs(cmd, s.hostNames())
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return beginning(s.hostNames()(cmd, args), begun), cobra.ShellCompDirectiveNoFileComp
+	}
 	return cmd
 }
 
@@ -80,6 +89,9 @@ func (s *session) reset(ctx context.Context, o resetOptions) error {
 	found, err := site.lookForReset(ctx, o)
 	if err != nil {
 		return stoppedReset(ctx, err, site, o)
+	}
+	if o.dryRun.on() {
+		return s.resetDryRun(ctx, site, o, found)
 	}
 	if found.run == nil && !o.yes {
 		if err := s.confirm(ctx, found.targets.chosen); err != nil {
@@ -95,12 +107,33 @@ func (s *session) reset(ctx context.Context, o resetOptions) error {
 			return stoppedReset(ctx, err, site, o)
 		}
 	}
-	_, _ = fmt.Fprintf(s.Out, "PipelineRun %s resets %s; its log:\n  tkn pipelinerun logs -f %s -n %s%s\n", run.Name, strings.Join(o.hosts, ", "), run.Name, site.namespace, site.flags)
+	_, _ = fmt.Fprintf(s.Out, "PipelineRun %s resets %s; its log:\n  %s\n",
+		run.Name, strings.Join(o.hosts, ", "), site.runLog(run.Name, "-f"))
 	ended, err := s.followReset(ctx, site, o, run)
 	if err != nil {
 		return stoppedReset(ctx, err, site, o)
 	}
 	return s.concludeReset(ctx, site, o, ended, targets)
+}
+
+// resetDryRun shows what a reset would delete, after the API server has checked the run. The other writes of a start
+// depend on the run, so they are not checked.
+func (s *session) resetDryRun(ctx context.Context, site *site, o resetOptions, found foundReset) error {
+	if found.run != nil {
+		return s.unchanged(fmt.Sprintf("PipelineRun %s already resets %s", found.run.Name, strings.Join(o.hosts, ", ")))
+	}
+	run := o.makeResetRun(site.namespace, resetName(o.hosts, found.next))
+	if _, err := site.objectsOf(o, run, found.targets); err != nil {
+		return err
+	}
+	if err := site.checkSSHSecret(ctx, o.sshSecret); err != nil {
+		return err
+	}
+	if err := o.dryRun.of(site).client.Create(ctx, run); err != nil {
+		return site.explainCreate(err, run, o)
+	}
+	_, _ = fmt.Fprintln(s.ErrOut, losses(found.targets.chosen))
+	return s.unchanged(fmt.Sprintf("PipelineRun %s can be created", run.Name))
 }
 
 // foundReset is the state of the cluster before a reset: the hosts, the run that already resets them
@@ -166,6 +199,11 @@ func (o resetOptions) command(site *site, names []string) string {
 
 // confirm asks the user whether to delete the data of the hosts.
 func (s *session) confirm(ctx context.Context, chosen []hosts.Host) error {
+	return s.agree(ctx, "a reset", losses(chosen))
+}
+
+// losses describes what a reset deletes.
+func losses(chosen []hosts.Host) string {
 	lines := []string{"This stops and removes Kubernetes, with its containers and its data, from:"}
 	for _, h := range chosen {
 		of := "a Kubernetes that BPA has not installed"
@@ -174,7 +212,7 @@ func (s *session) confirm(ctx context.Context, chosen []hosts.Host) error {
 		}
 		lines = append(lines, fmt.Sprintf("  %s  (%s)", h.Name, clean(of)))
 	}
-	return s.agree(ctx, "a reset", strings.Join(lines, "\n"))
+	return strings.Join(lines, "\n")
 }
 
 // agree shows what a command is about to do, and returns an error unless the user agrees.

@@ -31,7 +31,7 @@ func TestResetOfHosts(t *testing.T) {
 		r.end(run, contract.HostStates{"host-uid-1": contract.HostClean, "host-uid-2": contract.HostClean}, "")
 	}
 	code := r.run(t.Context(), "hosts", "reset", "host-2", "host-1", "--yes", "--ssh-user=ubuntu", "--release=v2.31.0")
-	r.expect(code, codeDone, "host-1 is clean", "host-2 is clean", "tkn pipelinerun logs -f reset-")
+	r.expect(code, codeDone, "host-1 is clean", "host-2 is clean", "kubectl logs -l tekton.dev/pipelineRun=reset-")
 	for host, want := range map[string]string{"host-1": "|", "host-2": "|", "host-3": "site-a/edge-9 gone|"} {
 		if got := r.marks(host); got != want {
 			t.Errorf("%s has %q, want %q", host, got, want)

@@ -151,8 +151,8 @@ func (s *site) quarantine(ctx context.Context, run *tekton.PipelineRun, targets 
 				return err
 			}
 			if other != nil && other.UID != run.UID && !other.IsDone() {
-				return fmt.Errorf("PipelineRun %s already resets host %s: another command has started it meanwhile. Wait for its end, then try again:\n  tkn pipelinerun logs -f %s -n %s%s",
-					other.Name, h.Name, other.Name, s.namespace, s.flags)
+				return fmt.Errorf("PipelineRun %s already resets host %s: another command has started it meanwhile. Wait for its end, then try again:\n  %s",
+					other.Name, h.Name, s.runLog(other.Name, "-f"))
 			}
 			why := quarantinePrefix + run.Name
 			if _, before, was := resetOf(host); was {

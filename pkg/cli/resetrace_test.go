@@ -187,7 +187,7 @@ func TestHostInQuarantineForAnotherRun(t *testing.T) {
 				return
 			}
 			r.mustNotStart()
-			r.expect(r.run(t.Context(), "hosts", "reset", "host-1", "host-2", "--yes"), codeFailed, "PipelineRun other already resets host "+locked, "tkn pipelinerun logs -f other -n site-a")
+			r.expect(r.run(t.Context(), "hosts", "reset", "host-1", "host-2", "--yes"), codeFailed, "PipelineRun other already resets host "+locked, "kubectl logs -l tekton.dev/pipelineRun=other -n site-a --all-containers --prefix -f")
 			if diff := cmp.Diff([]string{"other"}, r.runs()); diff != "" {
 				t.Errorf("runs, of which %s had to be removed (-want +got):\n%s", name, diff)
 			}

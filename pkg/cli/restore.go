@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,8 @@ type restoreOptions struct {
 	from    string // name of the Backup
 	force   bool
 	yes     bool
-	follow  bool
-	timeout time.Duration
+	waiting waitFlags
+	dryRun  serverDryRun
 }
 
 func newRestore(s *session) *cobra.Command {
@@ -49,13 +50,13 @@ value. The controller then starts the restore before any other change of the clu
 A restore that has begun is always completed, because the cluster cannot be used before.
 
 ` + exitCodes(),
-		Example: "  kubectl bpa backups edge-1\n  kubectl bpa restore edge-1 --from edge-1-20261121023000 --follow",
+		Example: "  kubectl bpa backups edge-1\n  kubectl bpa restore edge-1 --from edge-1-20261121023000 --wait",
 		Args:    oneName(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(validation.IsDNS1123Subdomain(o.from)) > 0 {
 				return usageError(fmt.Errorf("--from is %q: give the name of a Backup; `kubectl bpa backups %s` lists them", o.from, args[0]))
 			}
-			if err := checkTimeout(o.timeout, "--follow", o.follow); err != nil {
+			if err := cmp.Or(o.waiting.check(), o.dryRun.check(o.waiting.wait)); err != nil {
 				return err
 			}
 			return s.restore(cmd.Context(), args[0], o)
@@ -64,8 +65,11 @@ A restore that has begun is always completed, because the cluster cannot be used
 	cmd.Flags().StringVar(&o.from, "from", "", "name of the Backup (required)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "also restore if most members of etcd have their hosts: their present content is lost")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
-	cmd.Flags().BoolVar(&o.follow, "follow", false, "follow the Provisioning until its cluster is ready or has failed permanently")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with --follow: stop after this time, such as 45m; 0: no limit")
+	o.waiting.add(cmd, "the cluster is ready or has failed permanently", "45m")
+	o.waiting.was(cmd, "follow", "")
+	o.dryRun.add(cmd)
+	completeArgs(cmd, s.clusterNames())
+	complete(cmd, "from", s.backupNames())
 	return cmd
 }
 
@@ -84,7 +88,7 @@ func (s *session) restore(ctx context.Context, name string, o restoreOptions) er
 	if err != nil {
 		return err
 	}
-	if o.yes {
+	if o.yes || o.dryRun.on() {
 		_, _ = fmt.Fprintln(s.ErrOut, found.losses(s.now()))
 	} else {
 		if err := s.agree(ctx, "a restore", found.losses(s.now())); err != nil {
@@ -99,17 +103,20 @@ func (s *session) restore(ctx context.Context, name string, o restoreOptions) er
 		p.Annotations = map[string]string{}
 	}
 	p.Annotations[contract.AnnotationRestore] = value
-	if err := site.client.Patch(ctx, p, client.MergeFrom(before)); err != nil {
+	if err := o.dryRun.of(site).client.Patch(ctx, p, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("request the restore of %s: %w", p.Name, site.explain(err))
 	}
+	if o.dryRun.on() {
+		return s.unchanged("The restore of " + p.Name + " from Backup " + o.from + " can be requested")
+	}
 	_, _ = fmt.Fprintln(s.Out, strings.Join(site.afterRestore(before, found), "\n"))
-	if !o.follow {
+	if !o.waiting.wait {
 		_, err := fmt.Fprintf(s.Out, "Follow it:\n  %s\n", site.kubectl("bpa watch "+p.Name, ""))
 		return err
 	}
-	ctx, cancel := withTimeout(ctx, o.timeout) // not before, because the confirmation takes its time
+	ctx, cancel := withTimeout(ctx, o.waiting.timeout) // not before, because the confirmation takes its time
 	defer cancel()
-	return s.watchUntil(ctx, site, p, o.timeout, s.answered(p))
+	return s.watchUntil(ctx, site, p, o.waiting.timeout, s.answered(p))
 }
 
 // foundRestore is the state of a cluster with a restore as its next operation.

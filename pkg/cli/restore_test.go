@@ -142,19 +142,19 @@ func TestRestoreUsage(t *testing.T) {
 	w := newStopped(t, objects...)
 	w.expect(w.run(t.Context(), "restore", p.Name), codeUsage, "--from")
 	w.expect(w.run(t.Context(), "restore", p.Name, "--from=b-1 force"), codeUsage, "name of a Backup")
-	w.expect(w.run(t.Context(), "restore", p.Name, "--from=b-1", "--timeout=1m"), codeUsage, "--follow")
+	w.expect(w.run(t.Context(), "restore", p.Name, "--from=b-1", "--timeout=1m"), codeUsage, "--wait")
 	if got := w.restoreOf(); got != "" {
 		t.Errorf("annotation %q", got)
 	}
 }
 
-// TestRestoreFollowed: with --follow, the command ends when the cluster is ready.
+// TestRestoreFollowed: with --wait, the command ends when the cluster is ready.
 func TestRestoreFollowed(t *testing.T) {
 	p, objects := backedUp(t, "host-1")
 	p.ResourceVersion = ""
 	w := newTerminal(t, objects...)
 	w.clock = func() time.Time { return noon }
-	code := w.start("restore", "edge-1", "--from=b-1", "--yes", "--follow")
+	code := w.start("restore", "edge-1", "--from=b-1", "--yes", "--wait")
 	w.awaitWatch()
 	w.change(p, func(p *v1alpha1.Provisioning) {
 		installs("restore etcd")(p)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -17,8 +18,8 @@ import (
 )
 
 type retryOptions struct {
-	watch   bool
-	timeout time.Duration
+	waiting waitFlags
+	dryRun  serverDryRun
 }
 
 func newRetry(s *session) *cobra.Command {
@@ -33,26 +34,28 @@ value. The controller then starts the next attempt, as soon as all pods of the l
 run have ended. It counts the attempts from 1 again, and also uses hosts again that
 failed before.
 
-If a run is active, nothing is changed. With --watch the command then follows the
+If a run is active, nothing is changed. With --wait the command then follows the
 Provisioning like "kubectl bpa watch".
 
 ` + exitCodes(),
-		Example: "  kubectl bpa retry edge-1\n  kubectl bpa retry edge-1 -n site-a --watch --timeout=45m",
+		Example: "  kubectl bpa retry edge-1\n  kubectl bpa retry edge-1 -n site-a --wait --timeout=45m",
 		Args:    oneName(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkTimeout(o.timeout, "--watch", o.watch); err != nil {
+			if err := cmp.Or(o.waiting.check(), o.dryRun.check(o.waiting.wait)); err != nil {
 				return err
 			}
 			return s.retry(cmd.Context(), args[0], o)
 		},
 	}
-	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "follow the Provisioning until its cluster is ready or has failed permanently")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with --watch: stop after this time, such as 45m; 0: no limit")
+	o.waiting.add(cmd, "the cluster is ready or has failed permanently", "45m")
+	o.waiting.was(cmd, "watch", "w")
+	o.dryRun.add(cmd)
+	completeArgs(cmd, s.clusterNames())
 	return cmd
 }
 
 func (s *session) retry(ctx context.Context, name string, o retryOptions) error {
-	ctx, cancel := withTimeout(ctx, o.timeout)
+	ctx, cancel := withTimeout(ctx, o.waiting.timeout)
 	defer cancel()
 	site, err := s.connect()
 	if err != nil {
@@ -74,16 +77,19 @@ func (s *session) retry(ctx context.Context, name string, o retryOptions) error 
 			p.Annotations = map[string]string{}
 		}
 		p.Annotations[contract.AnnotationRetry] = s.now().UTC().Format(time.RFC3339Nano)
-		if err := site.client.Patch(ctx, p, client.MergeFrom(before)); err != nil {
+		if err := o.dryRun.of(site).client.Patch(ctx, p, client.MergeFrom(before)); err != nil {
 			return fmt.Errorf("request another attempt of %s: %w", p.Name, site.explain(err))
+		}
+		if o.dryRun.on() {
+			return s.unchanged("Another attempt of " + p.Name + " can be requested")
 		}
 		_, _ = fmt.Fprintln(s.Out, strings.Join(site.afterRetry(before, active, s.now()), "\n"))
 	}
-	if !o.watch {
+	if !o.waiting.wait {
 		_, err := fmt.Fprintf(s.Out, "Follow it:\n  %s\n", site.kubectl("bpa watch "+p.Name, ""))
 		return err
 	}
-	return s.watchUntil(ctx, site, p, o.timeout, s.answered(p))
+	return s.watchUntil(ctx, site, p, o.waiting.timeout, s.answered(p))
 }
 
 // activeRun returns the run that the status names, if it has not ended; otherwise nil. It reads the

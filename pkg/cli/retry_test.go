@@ -84,7 +84,7 @@ func TestRetryAndWatch(t *testing.T) {
 	p := provisioning("edge-1")
 	hasFailed(p)
 	w := newTerminal(t, p)
-	code := w.start("retry", "edge-1", "--watch")
+	code := w.start("retry", "edge-1", "--wait")
 	w.await("Another attempt of edge-1 was requested")
 	w.awaitWatch()
 	w.change(p, func(p *v1alpha1.Provisioning) { p.Status.Failure = nil; installs("download")(p) })
@@ -100,7 +100,7 @@ func TestRetryOfAStalledOneWatchesTheAnswer(t *testing.T) {
 	p.Status.ObservedGeneration = p.Generation
 	p.Status.MarkStalled("KubeconfigLost", "Secret edge-1-kubeconfig is missing")
 	w := newTerminal(t, p)
-	code := w.start("retry", "edge-1", "--watch")
+	code := w.start("retry", "edge-1", "--wait")
 	w.awaitWatch()
 	w.change(p, func(p *v1alpha1.Provisioning) { p.Status.MarkStalled("", ""); installs("collect")(p) })
 	w.await("7%  kubespray: collect")

@@ -68,7 +68,7 @@ func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl bpa"},
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError(fmt.Errorf("unknown command %q: the commands are %s", args[0], commandNames(cmd)))
+				return unknownCommand(cmd, args[0])
 			}
 			return nil
 		},
@@ -81,9 +81,54 @@ func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {
 		return usageError(fmt.Errorf("%w: see %s --help", err, cmd.CommandPath()))
 	})
 	flags.AddFlags(root.PersistentFlags())
-	root.AddCommand(newWatch(s), newStatus(s), newHistory(s), newKubeconfig(s), newRetry(s), newCancel(s), newPause(s), newResume(s),
-		newPlan(s), newPatch(s), newSoftware(s), newBackup(s), newBackups(s), newRestore(s), newHosts(s), newPlugins(s), newBundle(s), newDepot(s))
+	for _, g := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Look at clusters", []*cobra.Command{newStatus(s), newWatch(s), newHistory(s), newPlan(s), newKubeconfig(s), newSoftware(s)}},
+		{"Change clusters", []*cobra.Command{newCreate(s), newScale(s), newUpgrade(s), newRetry(s), newCancel(s), newPause(s), newResume(s), newPatch(s)}},
+		{"Backups", []*cobra.Command{newBackup(s), newBackups(s), newRestore(s)}},
+		{"The site", []*cobra.Command{newHosts(s), newPlugins(s), newBundle(s), newDepot(s)}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.title
+			root.AddCommand(cmd)
+		}
+	}
+	root.AddCommand(newOptions())
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), globalFlags, globalFlagsHint, 1))
+	root.CompletionOptions.DisableDefaultCmd = true // it explains a program that nobody types: kubectl completes plugins
+	s.completeKubectl(root, flags)
 	return root
+}
+
+// The part of cobra's help that repeats the flags of kubectl for each command, and what is there instead.
+const (
+	globalFlags     = `{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}`
+	globalFlagsHint = `  kubectl's own, such as -n, --context and --as: kubectl bpa options`
+)
+
+// newOptions lists the flags that all commands have, as kubectl options does.
+func newOptions() *cobra.Command {
+	return &cobra.Command{
+		Use:   "options",
+		Short: "List the flags that all commands have",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprint(cmd.OutOrStdout(), "These flags of kubectl can be passed to each command:\n\n"+cmd.Root().PersistentFlags().FlagUsages())
+			return err
+		},
+	}
+}
+
+// unknownCommand suggests the commands that were perhaps meant.
+func unknownCommand(root *cobra.Command, name string) error {
+	root.SuggestionsMinimumDistance = 2
+	if near := root.SuggestionsFor(name); len(near) > 0 {
+		return usageError(fmt.Errorf("unknown command %q: did you mean %s? See kubectl bpa --help", name, strings.Join(near, " or ")))
+	}
+	return usageError(fmt.Errorf("unknown command %q: the commands are %s", name, commandNames(root)))
 }
 
 // commandNames lists the commands for a message.

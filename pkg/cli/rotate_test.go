@@ -100,7 +100,7 @@ func TestRotate(t *testing.T) {
 			secret := ofEdge1(certified(t, tc.user, tc.groups, end))
 			w := newTerminal(t, installedEdge1(), secret)
 			file := filepath.Join(t.TempDir(), "new")
-			code := w.start("kubeconfig", "edge-1", "--rotate", "-o", file)
+			code := w.start("kubeconfig", "edge-1", "--rotate", "--to", file)
 			w.awaitWatch()
 			next := certified(t, secondUser, nil, end)
 			value := requestedRotation(w)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,7 +94,7 @@ func (s *site) get(ctx context.Context, name string) (*v1alpha1.Provisioning, er
 }
 
 func (s *site) only(ctx context.Context) (*v1alpha1.Provisioning, error) {
-	all, err := s.list(ctx)
+	all, err := s.list(ctx, scope{})
 	if err != nil {
 		return nil, err
 	}
@@ -106,17 +107,20 @@ func (s *site) only(ctx context.Context) (*v1alpha1.Provisioning, error) {
 	return nil, usageError(fmt.Errorf("there are several Provisionings in namespace %s, name one: %s", s.namespace, names(all)))
 }
 
-func (s *site) list(ctx context.Context) ([]v1alpha1.Provisioning, error) {
+// list returns the Provisionings of a scope, sorted by namespace and name.
+func (s *site) list(ctx context.Context, c scope) ([]v1alpha1.Provisioning, error) {
 	var all v1alpha1.ProvisioningList
-	if err := s.client.List(ctx, &all, client.InNamespace(s.namespace)); err != nil {
+	if err := s.client.List(ctx, &all, c.options(s)...); err != nil {
 		return nil, s.explain(err)
 	}
-	slices.SortFunc(all.Items, func(a, b v1alpha1.Provisioning) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all.Items, func(a, b v1alpha1.Provisioning) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
 	return all.Items, nil
 }
 
 func (s *site) notFound(ctx context.Context, name string) error {
-	all, err := s.list(ctx)
+	all, err := s.list(ctx, scope{})
 	if err != nil || len(all) == 0 {
 		return fmt.Errorf("there is no Provisioning %q in namespace %s, nor any other that you can see: apply one, or name another namespace with -n", name, s.namespace)
 	}

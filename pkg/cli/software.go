@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -20,13 +19,14 @@ import (
 
 type softwareOptions struct {
 	check, update, retry bool
-	follow               bool
-	timeout              time.Duration
-	output               string
+	waiting              waitFlags
+	dryRun               serverDryRun
+	scope                scope
+	output               output
 }
 
 // asks reports whether the command requests a run.
-func (o softwareOptions) asks() bool { return o.check || o.update || o.retry }
+func (o *softwareOptions) asks() bool { return o.check || o.update || o.retry }
 
 func newSoftware(s *session) *cobra.Command {
 	var o softwareOptions
@@ -44,31 +44,34 @@ give the annotation ` + contract.AnnotationSoftware + ` of the Provisioning the 
   --update  also updates packages of Softwares with autoUpdate: false, and those that only the sources of the nodes have
   --retry   tries again what has failed, and repairs what was changed by hand
 
-With --follow the command waits until each package is installed or has failed. With a
+With --wait the command waits until each package is installed or has failed. With a
 request it waits until the run for it has ended: packages of a node that does not answer
 can still be pending then. The run waits while no node is alive; see --timeout.
 
 ` + exitCodes(),
-		Example: "  kubectl bpa software edge-1\n  kubectl bpa software edge-1 --check --follow\n  kubectl bpa software -n site-a -o json",
+		Example: "  kubectl bpa software edge-1\n  kubectl bpa software edge-1 --check --wait\n  kubectl bpa software -A -o json",
 		Args:    oneName(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(first(args)); err != nil {
-				return usageError(err)
+				return err
 			}
-			return s.software(cmd.Context(), first(args), o)
+			return s.software(cmd.Context(), first(args), &o)
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&o.check, "check", false, "request a look at all nodes that changes nothing")
 	flags.BoolVar(&o.update, "update", false, "request that packages without automatic updates are updated too")
 	flags.BoolVar(&o.retry, "retry", false, "request that what has failed is tried again, and what was changed by hand is repaired")
-	flags.BoolVarP(&o.follow, "follow", "f", false, "wait until each package is installed or has failed, then show the packages")
-	flags.DurationVar(&o.timeout, "timeout", 0, "with --follow: stop after this time, such as 30m; 0: no limit")
-	flags.StringVarP(&o.output, "output", "o", "", "output format: json or yaml, with all data")
+	completeArgs(cmd, s.clusterNames())
+	o.waiting.add(cmd, "each package is installed or has failed, then show the packages", "30m")
+	o.waiting.was(cmd, "follow", "f")
+	o.dryRun.add(cmd)
+	o.scope.add(cmd)
+	o.output.add(cmd, formatName, formatWide)
 	return cmd
 }
 
-func (o softwareOptions) validate(name string) error {
+func (o *softwareOptions) validate(name string) error {
 	requests := 0
 	for _, set := range []bool{o.check, o.update, o.retry} {
 		if set {
@@ -77,34 +80,37 @@ func (o softwareOptions) validate(name string) error {
 	}
 	switch {
 	case requests > 1:
-		return errors.New("--check, --update and --retry exclude each other")
-	case name == "" && (requests > 0 || o.follow):
-		return errors.New("--check, --update, --retry and --follow need NAME: give the name of a Provisioning")
-	case o.output != "" && o.output != "json" && o.output != "yaml":
-		return fmt.Errorf("--output is %q: only json and yaml are supported", o.output)
-	case o.output != "" && (requests > 0 || o.follow):
-		return errors.New("--output shows the present state: leave out --check, --update, --retry and --follow")
-	case o.timeout < 0:
-		return fmt.Errorf("--timeout is %v: give a positive time, or 0 for no limit", o.timeout)
-	case o.timeout > 0 && !o.follow:
-		return errors.New("--timeout needs --follow")
+		return usageError(errors.New("--check, --update and --retry exclude each other"))
+	case name == "" && (requests > 0 || o.waiting.wait):
+		return usageError(errors.New("--check, --update, --retry and --wait need NAME: give the name of a Provisioning"))
+	case o.dryRun.on() && requests == 0:
+		return usageError(errors.New("--dry-run needs --check, --update or --retry: without them the command changes nothing"))
 	}
-	return nil
+	if err := cmp.Or(o.scope.check(name), o.output.check()); err != nil {
+		return err
+	}
+	if !o.output.table() && (requests > 0 || o.waiting.wait) {
+		return usageError(errors.New("--output shows the present state: leave out --check, --update, --retry and --wait"))
+	}
+	if err := o.dryRun.check(o.waiting.wait); err != nil {
+		return err
+	}
+	return o.waiting.check()
 }
 
-func (s *session) software(ctx context.Context, name string, o softwareOptions) error {
-	ctx, cancel := withTimeout(ctx, o.timeout)
+func (s *session) software(ctx context.Context, name string, o *softwareOptions) error {
+	ctx, cancel := withTimeout(ctx, o.waiting.timeout)
 	defer cancel()
 	site, err := s.connect()
 	if err != nil {
 		return err
 	}
 	if name == "" {
-		all, err := site.softwares(ctx)
+		all, err := site.softwares(ctx, o.scope)
 		if err != nil {
 			return err
 		}
-		return s.showSoftware(site, all, o.output)
+		return s.showSoftware(site, all, o)
 	}
 	p, err := site.get(ctx, name)
 	if err != nil {
@@ -115,18 +121,18 @@ func (s *session) software(ctx context.Context, name string, o softwareOptions) 
 		return err
 	}
 	if o.asks() {
-		if err := s.requestSoftware(ctx, site, p, all, o); err != nil || !o.follow {
+		if err := s.requestSoftware(ctx, site, p, all, o); err != nil || !o.waiting.wait {
 			return err
 		}
 	}
-	if o.follow {
+	if o.waiting.wait {
 		return s.followSoftware(ctx, site, p, all, o)
 	}
-	if len(all) == 0 && o.output == "" {
+	if len(all) == 0 && o.output.table() {
 		_, err := fmt.Fprintf(s.Out, "No Software in namespace %s is for %s: its nodes get no packages from BPA.\n", site.namespace, p.Name)
 		return err
 	}
-	if err := s.showSoftware(site, all, o.output); err != nil || o.output != "" {
+	if err := s.showSoftware(site, all, o); err != nil || !o.output.table() {
 		return err
 	}
 	_, err = fmt.Fprint(s.Out, softwareRunText(p))
@@ -135,27 +141,24 @@ func (s *session) software(ctx context.Context, name string, o softwareOptions) 
 
 var errNoSoftwareKind = errors.New(`this cluster does not have the kind Software: upgrade BPA with "ko apply -f config/"`)
 
-// softwares lists the Softwares of the namespace, sorted by cluster and name.
-func (s *site) softwares(ctx context.Context) ([]v1alpha1.Software, error) {
+// softwares lists the Softwares of a scope, sorted by namespace, cluster and name.
+func (s *site) softwares(ctx context.Context, c scope) ([]v1alpha1.Software, error) {
 	var list v1alpha1.SoftwareList
-	switch err := s.client.List(ctx, &list, client.InNamespace(s.namespace)); {
+	switch err := s.client.List(ctx, &list, c.options(s)...); {
 	case isKindMissing(err):
 		return nil, errNoSoftwareKind
 	case err != nil:
 		return nil, s.explain(err)
 	}
 	slices.SortFunc(list.Items, func(a, b v1alpha1.Software) int {
-		if c := strings.Compare(clusterOf(&a), clusterOf(&b)); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(clusterOf(&a), clusterOf(&b)), strings.Compare(a.Name, b.Name))
 	})
 	return list.Items, nil
 }
 
 // softwareOf lists the Softwares of the cluster of p, sorted by name.
 func (s *site) softwareOf(ctx context.Context, p *v1alpha1.Provisioning) ([]v1alpha1.Software, error) {
-	all, err := s.softwares(ctx)
+	all, err := s.softwares(ctx, scope{})
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +181,7 @@ func clusterOf(w *v1alpha1.Software) string {
 }
 
 // requestSoftware requests a run for the Softwares of p.
-func (s *session) requestSoftware(ctx context.Context, site *site, p *v1alpha1.Provisioning, all []v1alpha1.Software, o softwareOptions) error {
+func (s *session) requestSoftware(ctx context.Context, site *site, p *v1alpha1.Provisioning, all []v1alpha1.Software, o *softwareOptions) error {
 	switch {
 	case p.DeletionTimestamp != nil:
 		return fmt.Errorf("%s is being deleted, so its nodes are not changed any more", p.Name)
@@ -199,8 +202,11 @@ func (s *session) requestSoftware(ctx context.Context, site *site, p *v1alpha1.P
 		p.Annotations = map[string]string{}
 	}
 	p.Annotations[contract.AnnotationSoftware] = value
-	if err := site.client.Patch(ctx, p, client.MergeFrom(before)); err != nil {
+	if err := o.dryRun.of(site).client.Patch(ctx, p, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("request a run for the software of %s: %w", p.Name, site.explain(err))
+	}
+	if o.dryRun.on() {
+		return s.unchanged("A run for the software of " + p.Name + " can be requested")
 	}
 	lines := []string{fmt.Sprintf(what, p.Name)}
 	switch {
@@ -209,33 +215,39 @@ func (s *session) requestSoftware(ctx context.Context, site *site, p *v1alpha1.P
 	case running(p):
 		lines = append(lines, fmt.Sprintf("It begins after PipelineRun %s has ended.", p.Status.Run.Name))
 	}
-	if !o.follow {
-		lines = append(lines, "See the result:", "  "+site.kubectl("bpa software "+p.Name, "--follow"))
+	if !o.waiting.wait {
+		lines = append(lines, "See the result:", "  "+site.kubectl("bpa software "+p.Name, "--wait"))
 	}
 	_, err := fmt.Fprintln(s.Out, strings.Join(lines, "\n"))
 	return err
 }
 
 // showSoftware writes the packages of Softwares.
-func (s *session) showSoftware(site *site, all []v1alpha1.Software, output string) error {
-	switch output {
-	case "json":
-		encoder := json.NewEncoder(s.Out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(viewSoftware(site.namespace, all))
-	case "yaml":
-		text, err := yaml.Marshal(viewSoftware(site.namespace, all))
+func (s *session) showSoftware(site *site, all []v1alpha1.Software, o *softwareOptions) error {
+	switch {
+	case o.output.isName():
+		list, err := printedList(site, pointers(all))
 		if err != nil {
 			return err
 		}
-		_, err = s.Out.Write(text)
+		return o.output.print(s.Out, list)
+	case !o.output.table() && o.scope.everywhere:
+		var views []softwareView
+		for _, part := range byNamespace(all) {
+			views = append(views, viewSoftware(part[0].Namespace, part))
+		}
+		return printReports(&o.output, s.Out, reportSoftware, views)
+	case !o.output.table():
+		return o.output.printReport(s.Out, reportSoftware, viewSoftware(site.namespace, all))
+	case len(all) == 0:
+		_, err := fmt.Fprintf(s.Out, "There are no Softwares %s.\n", o.scope.where(site))
 		return err
 	}
-	text := site.softwarePage(all, s.now())
-	if len(all) == 0 {
-		text = fmt.Sprintf("There are no Softwares in namespace %s.\n", site.namespace)
+	var pages []string
+	for _, part := range byNamespace(all) {
+		pages = append(pages, site.in(part[0].Namespace).softwarePage(part, s.now(), o.output.cell))
 	}
-	_, err := fmt.Fprint(s.Out, text)
+	_, err := fmt.Fprint(s.Out, strings.Join(pages, "\n"))
 	return err
 }
 

@@ -162,7 +162,7 @@ func TestRequestSoftware(t *testing.T) {
 	}
 }
 
-// With --follow, the state that the Softwares have at the time of the request is not its result, also if
+// With --wait, the state that the Softwares have at the time of the request is not its result, also if
 // no run is active yet. The command ends with the run for the request, also if a node has not answered it.
 func TestSoftwareFollow(t *testing.T) {
 	failure := &v1alpha1.FailureStatus{Reason: "SSHDenied", Task: contract.TaskInstallSoftware, Message: "denied", Hint: "store a key"}
@@ -191,7 +191,7 @@ func TestSoftwareFollow(t *testing.T) {
 			p.Status.Software = &v1alpha1.SoftwareRunStatus{Asked: "an earlier one"}
 			s := judged(on(softwareFor("drivers", "edge-1"), "worker-1", "", "curl - - Failed no space left"), corev1.ConditionFalse, "Failed", "x", "0/1")
 			w := newTerminal(t, p, s)
-			code := w.start("software", "edge-1", "--retry", "--follow")
+			code := w.start("software", "edge-1", "--retry", "--wait")
 			w.await("waiting for the controller; 0 of 1 installed, 1 Failed")
 			set(w, p, func(p *v1alpha1.Provisioning) { isRunning(p, runOf(p, contract.OperationSoftware, 2)) })
 			w.await("edge-1-software-2")
@@ -246,9 +246,9 @@ func TestSoftwareRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
 		"exclude each other":         {"edge-1", "--check", "--retry"},
 		"need NAME":                  {"--check"},
-		"only json and yaml":         {"edge-1", "-o", "wide"},
+		"the formats are json":       {"edge-1", "-o", "xml"},
 		"shows the present state":    {"edge-1", "-o", "yaml", "--check"},
-		"--timeout needs --follow":   {"edge-1", "--timeout=1s"},
+		"--timeout needs --wait":     {"edge-1", "--timeout=1s"},
 		"--timeout is -1s: give a p": {"edge-1", "-f", "--timeout=-1s"},
 	} {
 		w := newStopped(t)

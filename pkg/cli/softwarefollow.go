@@ -16,17 +16,17 @@ import (
 
 // followSoftware shows the Softwares of p until each package is installed or has failed. After a request it does so
 // until the run for it has ended, also if a node that does not answer still waits for its packages.
-func (s *session) followSoftware(ctx context.Context, site *site, p *v1alpha1.Provisioning, all []v1alpha1.Software, o softwareOptions) error {
+func (s *session) followSoftware(ctx context.Context, site *site, p *v1alpha1.Provisioning, all []v1alpha1.Software, o *softwareOptions) error {
 	p, all, err := s.awaitSoftware(ctx, site, p, all, o)
 	switch {
 	case errors.Is(context.Cause(ctx), errTimeout):
-		return exitf(codeTimeout, "timeout of %v: %s", o.timeout, softwareSummary(all))
+		return exitf(codeTimeout, "timeout of %v: %s", o.waiting.timeout, softwareSummary(all))
 	case ctx.Err() != nil:
 		return exitf(codeInterrupted, "interrupted; the controller continues its work: %s", softwareSummary(all))
 	case err != nil:
 		return err
 	}
-	if err := s.showSoftware(site, all, ""); err != nil {
+	if err := s.showSoftware(site, all, o); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprint(s.Out, softwareRunText(p)); err != nil {
@@ -47,7 +47,7 @@ func (s *session) followSoftware(ctx context.Context, site *site, p *v1alpha1.Pr
 }
 
 // awaitSoftware shows the Softwares until they are settled, and returns their last state.
-func (s *session) awaitSoftware(ctx context.Context, site *site, p *v1alpha1.Provisioning, all []v1alpha1.Software, o softwareOptions) (*v1alpha1.Provisioning, []v1alpha1.Software, error) {
+func (s *session) awaitSoftware(ctx context.Context, site *site, p *v1alpha1.Provisioning, all []v1alpha1.Software, o *softwareOptions) (*v1alpha1.Provisioning, []v1alpha1.Software, error) {
 	out, start, uid, asked := newDisplay(s.Out), s.now(), p.UID, p.Annotations[contract.AnnotationSoftware]
 	defer out.close()
 	tick := time.NewTicker(s.pace)

@@ -164,8 +164,9 @@ func silentNodes(all []v1alpha1.Software) (nodes []v1alpha1.SoftwareNodeStatus) 
 	return nodes
 }
 
-// softwarePage shows Softwares by cluster. all is sorted by cluster.
-func (s *site) softwarePage(all []v1alpha1.Software, now time.Time) string {
+// softwarePage shows the Softwares of one namespace by cluster. all is sorted by cluster. cell shortens a message for
+// a table.
+func (s *site) softwarePage(all []v1alpha1.Software, now time.Time, cell func(string) string) string {
 	var pages []string
 	for len(all) > 0 {
 		cluster := clusterOf(&all[0])
@@ -173,17 +174,17 @@ func (s *site) softwarePage(all []v1alpha1.Software, now time.Time) string {
 		if end < 0 {
 			end = len(all)
 		}
-		pages, all = append(pages, s.softwareOfCluster(cluster, all[:end], now)), all[end:]
+		pages, all = append(pages, s.softwareOfCluster(cluster, all[:end], now, cell)), all[end:]
 	}
 	return strings.Join(pages, "\n")
 }
 
-func (s *site) softwareOfCluster(cluster string, all []v1alpha1.Software, now time.Time) string {
+func (s *site) softwareOfCluster(cluster string, all []v1alpha1.Software, now time.Time, cell func(string) string) string {
 	rows := softwareRows(all)
 	sections := []string{
 		fmt.Sprintf("%s  (namespace %s)  %s\n", cmp.Or(clean(cluster), "no cluster"), s.namespace, softwareSummary(all)),
-		softwareTable(all),
-		packageTable(rows, now),
+		softwareTable(all, cell),
+		packageTable(rows, now, cell),
 		problemList(all, rows),
 	}
 	if next := s.softwareAdvice(cluster, rows); len(next) > 0 {
@@ -193,16 +194,16 @@ func (s *site) softwareOfCluster(cluster string, all []v1alpha1.Software, now ti
 }
 
 // softwareTable has one row for each Software.
-func softwareTable(all []v1alpha1.Software) string {
+func softwareTable(all []v1alpha1.Software, cell func(string) string) string {
 	rows := [][]string{{"SOFTWARE", "READY", "REASON", "INSTALLED", "MESSAGE"}}
 	for i := range all {
 		c := softwareReady(&all[i])
-		rows = append(rows, []string{all[i].Name, string(c.Status), dash(clean(c.Reason)), dash(all[i].Status.Summary), shorten(clean(c.Message), longestCell)})
+		rows = append(rows, []string{all[i].Name, string(c.Status), dash(clean(c.Reason)), dash(all[i].Status.Summary), cell(clean(c.Message))})
 	}
 	return columns(rows)
 }
 
-func packageTable(all []softwareRow, now time.Time) string {
+func packageTable(all []softwareRow, now time.Time, cell func(string) string) string {
 	if len(all) == 0 {
 		return ""
 	}
@@ -212,7 +213,7 @@ func packageTable(all []softwareRow, now time.Time) string {
 		if r.Since != nil {
 			since = age(*r.Since, now)
 		}
-		rows = append(rows, []string{r.node, clean(r.Name), dash(clean(r.Wanted)), dash(clean(r.Installed)), clean(r.State), dash(since), shorten(headline(r.Message), longestCell)})
+		rows = append(rows, []string{r.node, clean(r.Name), dash(clean(r.Wanted)), dash(clean(r.Installed)), clean(r.State), dash(since), cell(headline(r.Message))})
 	}
 	return columns(rows)
 }
@@ -296,12 +297,12 @@ func (s *site) softwareAdvice(cluster string, rows []softwareRow) (lines []strin
 		return slices.ContainsFunc(rows, func(r softwareRow) bool { return r.State == string(state) })
 	}
 	if has(contract.SoftwareFailed) {
-		lines = append(lines, "Try again after you have fixed the cause:", "  "+s.kubectl("bpa software "+cluster, "--retry --follow"))
+		lines = append(lines, "Try again after you have fixed the cause:", "  "+s.kubectl("bpa software "+cluster, "--retry --wait"))
 	} else if has(contract.SoftwareDrifted) {
-		lines = append(lines, "Install again what was changed by hand:", "  "+s.kubectl("bpa software "+cluster, "--retry --follow"))
+		lines = append(lines, "Install again what was changed by hand:", "  "+s.kubectl("bpa software "+cluster, "--retry --wait"))
 	}
 	if has(contract.SoftwareOutdated) {
-		lines = append(lines, "Update the packages that are not updated automatically:", "  "+s.kubectl("bpa software "+cluster, "--update --follow"))
+		lines = append(lines, "Update the packages that are not updated automatically:", "  "+s.kubectl("bpa software "+cluster, "--update --wait"))
 	}
 	return lines
 }

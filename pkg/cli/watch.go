@@ -36,6 +36,7 @@ the command follows the only Provisioning of the namespace.
 			return s.watch(cmd.Context(), first(args), timeout)
 		},
 	}
+	completeArgs(cmd, s.clusterNames())
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "stop after this time, such as 45m; 0: no limit")
 	return cmd
 }

@@ -25,7 +25,7 @@ PATH=$state/cache/lab/ansible/venv/bin:$PATH go run ./cmd/seed-registry list --k
 	--vars "$work/vars.yaml" --playbooks-dir "${KUBESPRAY:-$PWD/test/playbooks}" --scratch-dir "$work" --results-dir "$work" --list "$work/list.json"
 
 step "Export a bundle, with the packages for $system in the depot"
-bpa export --depot "$depot" --list "$work/list.json" --system "$system" --output "$out"
+bpa export --depot "$depot" --list "$work/list.json" --system "$system" --to "$out"
 bpa inspect "$out" --verify
 
 step "Import the bundle into the empty depot of another site"

@@ -48,7 +48,7 @@ run kubectl get provisioning "$name" --namespace "$namespace" --request-timeout=
 kubectl get pipelinerun --namespace "$namespace" --selector "bpa.akraino.org/cluster=$name" --request-timeout=10s
 
 step "Use the new cluster with the kubeconfig in the Secret"
-run kubectl bpa kubeconfig "$name" --namespace "$namespace" --output "$scratch/kubeconfig"
+run kubectl bpa kubeconfig "$name" --namespace "$namespace" --to "$scratch/kubeconfig"
 run kubectl --kubeconfig "$scratch/kubeconfig" wait node --all --for=condition=Ready --timeout=120s
 run kubectl --kubeconfig "$scratch/kubeconfig" get nodes --output wide
 run kubectl --kubeconfig "$scratch/kubeconfig" run hello --image=registry.k8s.io/pause:3.10.1 --restart=Never

@@ -90,7 +90,7 @@ func patchCluster(t *testing.T, s *site.Site, name string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	begin := time.Now()
-	out, err := exec.CommandContext(ctx, filepath.Join(site.State(), "bin", "kubectl-bpa"), "patch", name, "--follow", "--namespace", s.Namespace,
+	out, err := exec.CommandContext(ctx, filepath.Join(site.State(), "bin", "kubectl-bpa"), "patch", name, "--wait", "--namespace", s.Namespace,
 		"--kubeconfig", filepath.Join(site.State(), "kubeconfig")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("kubectl bpa patch: %v\n%s", err, out)

@@ -106,7 +106,7 @@ func (r *restoreStory) awaitLost() {
 func (r *restoreStory) restore(what, revoked string, options ...string) {
 	r.t.Helper()
 	begin := time.Now()
-	r.bpa(append([]string{"restore", r.p.Name, "--from=before", "--yes", "--follow", "--timeout=" + r.limit.String()}, options...)...)
+	r.bpa(append([]string{"restore", r.p.Name, "--from=before", "--yes", "--wait", "--timeout=" + r.limit.String()}, options...)...)
 	r.t.Logf("restored %s in %s", what, time.Since(begin).Round(time.Second))
 	r.await("restored "+what, r.nodes...)
 	if st := r.p.Status.Restore; st == nil || st.State != v1alpha1.RestoreComplete || st.Backup != "before" {

@@ -32,7 +32,7 @@ func checkRotation(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
 	next := filepath.Join(t.TempDir(), "rotated")
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(site.State(), "bin", "kubectl-bpa"), "kubeconfig", p.Name, "--rotate", "--output", next,
+	cmd := exec.CommandContext(ctx, filepath.Join(site.State(), "bin", "kubectl-bpa"), "kubeconfig", p.Name, "--rotate", "--to", next,
 		"--namespace", s.Namespace, "--kubeconfig", filepath.Join(site.State(), "kubeconfig"))
 	begin := time.Now()
 	out, err := cmd.CombinedOutput()

@@ -165,14 +165,14 @@ func (w *softwareStory) checkDrift() {
 	w.t.Helper()
 	const installed = "dpkg-query --show --showformat '${db:Status-Status}' " + tool + " 2>/dev/null || true"
 	w.s.On(hostOf(w.p, "pool-1"), "dpkg --remove "+tool)
-	out := w.bpa([]string{"is not ready"}, "software", w.p.Name, "--check", "--follow", "--timeout="+softwareLimit.String())
+	out := w.bpa([]string{"is not ready"}, "software", w.p.Name, "--check", "--wait", "--timeout="+softwareLimit.String())
 	if !strings.Contains(out, "3 of 4 installed, 1 Drifted") || !strings.Contains(out, "--retry") {
 		w.t.Errorf("kubectl bpa software --check:\n%s", out)
 	}
 	if now := strings.TrimSpace(w.s.On(hostOf(w.p, "pool-1"), installed)); now == "installed" {
 		w.t.Error("a look has installed the package again")
 	}
-	if out := w.bpa(nil, "software", w.p.Name, "--retry", "--follow", "--timeout="+softwareLimit.String()); !strings.Contains(out, "4 of 4 installed") {
+	if out := w.bpa(nil, "software", w.p.Name, "--retry", "--wait", "--timeout="+softwareLimit.String()); !strings.Contains(out, "4 of 4 installed") {
 		w.t.Errorf("kubectl bpa software --retry:\n%s", out)
 	}
 	w.expectOn("pool-1", installed, "installed")
@@ -196,7 +196,7 @@ func (w *softwareStory) checkJoin() {
 	if now := w.softwareRun(); now != run {
 		w.t.Errorf("run %s because of deleted uploads, want none after %s", now, run)
 	}
-	w.bpa([]string{"is not ready", "4 of 6 installed, 2 Failed"}, "software", w.p.Name, "--check", "--follow", "--timeout="+softwareLimit.String())
+	w.bpa([]string{"is not ready", "4 of 6 installed, 2 Failed"}, "software", w.p.Name, "--check", "--wait", "--timeout="+softwareLimit.String())
 	got := w.awaitRows("what a look has found", rows)
 	for name, version := range map[string]string{tool: "10", driver: "3"} {
 		if message := rowOf(got, "pool-3", name).Message; !strings.Contains(message, name) || !strings.Contains(message, version) {

@@ -29,7 +29,7 @@ func (y *yearStory) play(step year.Step) {
 	case year.RemovePackages:
 		y.removePackages()
 	case year.PatchSystems:
-		y.cli("patch", yearCluster, "--follow")
+		y.cli("patch", yearCluster, "--wait")
 	case year.Rotate:
 		y.rotate()
 	case year.LoseKubeconfig:
@@ -97,7 +97,7 @@ func (y *yearStory) removePackages() {
 func (y *yearStory) rotate() {
 	y.t.Helper()
 	old := kubeconfigOf(y.t, y.s, y.p)
-	y.cli("kubeconfig", yearCluster, "--rotate", "--output", filepath.Join(y.t.TempDir(), "new"))
+	y.cli("kubeconfig", yearCluster, "--rotate", "--to", filepath.Join(y.t.TempDir(), "new"))
 	text, err := os.ReadFile(old)
 	if err != nil {
 		y.t.Fatal(err)
@@ -113,7 +113,7 @@ func (y *yearStory) restore() {
 	site.Await(y.s, &v1alpha1.ProvisioningList{}, "the lost control plane", 3*time.Minute, func(p *v1alpha1.Provisioning) bool {
 		return p.Name == yearCluster && site.NotReady("HostsLost")(p)
 	})
-	y.cli("restore", yearCluster, "--from="+y.backup, "--yes", "--follow", "--timeout="+yearLimit.String())
+	y.cli("restore", yearCluster, "--from="+y.backup, "--yes", "--wait", "--timeout="+yearLimit.String())
 }
 
 // silence takes a machine off the network until its node is not Ready.

@@ -71,7 +71,7 @@ func TestImagesInUse(t *testing.T) {
 	must(t, workloads, "apply", "-n", "in-use", "-f", "-")
 	defer func() { must(t, workloads, "delete", "-n", "in-use", "--wait=false", "-f", "-") }()
 	file := filepath.Join(t.TempDir(), "keep.txt")
-	args := []string{"depot", "images-in-use", "--kubeconfig", shared.kubeconfig, "--output", file}
+	args := []string{"depot", "images-in-use", "--kubeconfig", shared.kubeconfig, "--to", file}
 	// The Provisionings of other tests have no real cluster, so the command must skip them.
 	for _, name := range strings.Fields(must(t, "", "get", "provisionings", "-A", "-o", `jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {end}`)) {
 		args = append(args, "--skip", name)

@@ -30,7 +30,7 @@ func TestAptBundleStory(t *testing.T) {
 	t.Setenv("APT_CONFIG", aptConfig(t, "Acquire::http::Proxy::127.0.0.1 \"DIRECT\";\n"))
 	file := filepath.Join(t.TempDir(), "b.tar")
 	source := fmt.Sprintf("deb [trusted=yes] %s/files/apt/debian-12/ ./", archive.URL)
-	bpa(t, "create", "--package", "conntrack", "--system", "debian-99", "--platform", "linux/amd64", "--apt-source", source, "-o", file)
+	bpa(t, "create", "--package", "conntrack", "--system", "debian-99", "--platform", "linux/amd64", "--apt-source", source, "--to", file)
 	if list := bpa(t, "inspect", file, "--verify"); !strings.Contains(list, "apt/debian-99/conntrack_1.4.7-1_amd64.deb") || !strings.Contains(list, "2 artifacts") {
 		t.Errorf("in the bundle:\n%s", list)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -19,6 +18,7 @@ import (
 // depot.
 func depotOf(spec v1alpha1.DepotSpec, site settings.Depot) settings.Depot {
 	d := site
+	spec.URL, spec.ImageURL = strings.TrimRight(spec.URL, "/"), strings.TrimRight(spec.ImageURL, "/")
 	if spec.URL != "" && spec.URL != site.URL {
 		d.URL, d.CA, d.ImageURL, d.Insecure = spec.URL, "", "", false
 	}
@@ -70,6 +70,7 @@ func patchLevel(value string) string {
 // webhook has accepted. The caller must not start a run unless DepotProblem returns an empty
 // string. The plugins are those of a cluster with hosts for all of them: see Plugins.
 func Provisioning(p *v1alpha1.Provisioning, site settings.Depot) (contract.Request, error) {
+	p = p.Normalized() // the stored object has the notations of its user
 	slots, err := p.Spec.Slots()
 	if err != nil {
 		return contract.Request{}, err
@@ -94,7 +95,7 @@ func Provisioning(p *v1alpha1.Provisioning, site settings.Depot) (contract.Reque
 		DepotOfSite:       site.URL != "" && depot.URL == site.URL && depot.CA == site.CA,
 		DepotChecksums:    p.Spec.Depot.Checksums == v1alpha1.ChecksumsDepot,
 		OperatingSystem:   p.Spec.OperatingSystem,
-		SwitchedOff:       slices.Clone(p.Spec.Kubespray.Acceleration.Disable),
+		SwitchedOff:       append([]string(nil), p.Spec.Kubespray.Acceleration.Disable...), // nil for a written []
 		Access:            contract.Access{Subnets: append([]string(nil), p.Spec.Access.Subnets...), Interface: p.Spec.Access.Interface},
 		OSImage:           makeOSImage(p.Spec.OSImage, depot.ImageURL),
 	}

@@ -323,3 +323,19 @@ func TestPatchLevel(t *testing.T) {
 		}
 	}
 }
+
+// The notation of a value does not change the digest: the webhook stores values as they were written.
+func TestNotationsHaveOneDigest(t *testing.T) {
+	stored := written(t, richSpec)
+	stored.Spec.Kubernetes.Version, stored.Spec.Depot.URL = "v"+stored.Spec.Kubernetes.Version, stored.Spec.Depot.URL+"//"
+	stored.Spec.NodeSets[0].Role, stored.Spec.NodeSets[0].WhenUnsatisfiable = "", ""
+	worker := stored.Spec.Workers[0]["w-1"]
+	worker.Disks[0].Type, worker.NICs[0].Count = "ssd", 0
+	for name, digest := range map[string]func(contract.Request) (string, error){"v1": DigestV1, "v2": Digest, "inputs": func(r contract.Request) (string, error) { return Inputs(stored, r) }} {
+		want, err1 := digest(requestOf(t, written(t, richSpec)))
+		got, err2 := digest(requestOf(t, stored))
+		if err1 != nil || err2 != nil || got != want {
+			t.Errorf("%s: %s, want %s (%v, %v)", name, got, want, err1, err2)
+		}
+	}
+}

@@ -83,7 +83,7 @@ func ParseSchedule(text string) (Schedule, error) {
 	if strings.Contains(text, "=") {
 		return Schedule{}, errors.New("it must not name a time zone: all times are UTC")
 	}
-	times, err := cron.ParseStandard(text)
+	times, err := cron.ParseStandard(strings.TrimSpace(text))
 	if err != nil {
 		return Schedule{}, err
 	}

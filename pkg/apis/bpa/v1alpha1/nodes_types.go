@@ -47,6 +47,7 @@ type NodeSet struct {
 	// +kubebuilder:validation:Enum=control-plane;worker;control-plane-worker
 	Role NodeRole `json:"role,omitempty"`
 	// Count is the number of active nodes and of standby nodes. A set must have at least one node.
+	// +optional
 	Count            NodeCount `json:"count"`
 	HostRequirements `json:",inline"`
 	// TopologyKey is a host label, such as airshipit.org/rack. The nodes are spread over its
@@ -71,6 +72,7 @@ type NodeCount struct {
 	// Active is the number of nodes that are installed.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
+	// +optional
 	Active int32 `json:"active"`
 	// Standby is the number of spare hosts. They are claimed and labelled, but not installed. A
 	// standby host replaces an active node whose host is lost.
@@ -127,8 +129,8 @@ type DiskRequirement struct {
 	// MinSize is the minimum size of each disk, as a quantity such as 960G.
 	// +kubebuilder:validation:Pattern=`^$|^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`
 	MinSize string `json:"minSize,omitempty"`
-	// Type is the type of each disk: HDD, SSD or NVME.
-	// +kubebuilder:validation:Enum=HDD;SSD;NVME
+	// Type is the type of each disk: HDD, SSD or NVME, in upper or lower case.
+	// +kubebuilder:validation:Pattern=`^$|^([Hh][Dd][Dd]|[Ss][Ss][Dd]|[Nn][Vv][Mm][Ee])$`
 	Type string `json:"type,omitempty"`
 }
 

@@ -35,6 +35,9 @@ var _ apis.Defaultable = (*Provisioning)(nil)
 // SetDefaults fills in missing fields, and converts values with several notations to one of them. A
 // second call changes nothing. An update without a Kubernetes version keeps that of the stored object:
 // the default of this build would upgrade an installed cluster.
+//
+// The webhook stores only fields that were missing. It keeps what the user has written, in its notation:
+// a stored object is not normalized. See Normalized.
 func (p *Provisioning) SetDefaults(ctx context.Context) {
 	if _, ok := p.Labels[LabelCluster]; !ok && p.Name != "" {
 		if p.Labels == nil {
@@ -47,6 +50,25 @@ func (p *Provisioning) SetDefaults(ctx context.Context) {
 		p.Spec.keepVersions(&old.Spec)
 	}
 	p.Spec.setDefaults()
+	p.Spec.normalize()
+}
+
+// Normalized returns a copy in which values with several notations have one of them, and the items of lists have their
+// defaults. Two specs that request the same are then equal. It does not fill in the other defaults, which the stored
+// object has.
+func (p *Provisioning) Normalized() *Provisioning {
+	p = p.DeepCopy()
+	p.Spec.normalize()
+	return p
+}
+
+func (s *ProvisioningSpec) normalize() {
+	s.setNodeDefaults()
+	s.Kubernetes.Version = strings.TrimLeft(s.Kubernetes.Version, "v")
+	s.Depot.URL, s.Depot.ImageURL = strings.TrimRight(s.Depot.URL, "/"), strings.TrimRight(s.Depot.ImageURL, "/")
+	if s.Backup != nil {
+		s.Backup.Schedule = strings.TrimSpace(s.Backup.Schedule)
+	}
 }
 
 // keepVersions sets an empty Kubernetes version to that of the stored spec. It does the same with the
@@ -59,10 +81,6 @@ func (s *ProvisioningSpec) keepVersions(old *ProvisioningSpec) {
 }
 
 func (s *ProvisioningSpec) setDefaults() {
-	s.setNodeDefaults()
-	s.Kubernetes.Version = strings.TrimLeft(s.Kubernetes.Version, "v")
-	s.Depot.URL, s.Depot.ImageURL = strings.TrimRight(s.Depot.URL, "/"), strings.TrimRight(s.Depot.ImageURL, "/")
-
 	orDefault(&s.PodSubnet, DefaultPodSubnet)
 	orDefault(&s.Kubernetes.Version, DefaultKubernetesVersion)
 	orDefault(&s.Kubernetes.ServiceSubnet, DefaultServiceSubnet)
@@ -73,7 +91,6 @@ func (s *ProvisioningSpec) setDefaults() {
 	orDefault(&s.SSH.Port, DefaultSSHPort)
 	orDefault(&s.SSH.SecretName, DefaultSSHSecret)
 	if s.Backup != nil {
-		s.Backup.Schedule = strings.TrimSpace(s.Backup.Schedule)
 		orDefault(&s.Backup.Keep, DefaultBackupsKept)
 	}
 	if s.Timeouts.Install == nil {

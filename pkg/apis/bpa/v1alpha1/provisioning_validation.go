@@ -26,6 +26,7 @@ func (p *Provisioning) Validate(ctx context.Context) *apis.FieldError {
 	if apis.IsInDelete(ctx) || apis.IsInStatusUpdate(ctx) || p.DeletionTimestamp != nil {
 		return nil
 	}
+	p = p.Normalized() // another notation of the stored value is no edit
 	old, _ := apis.GetBaseline(ctx).(*Provisioning)
 	if old != nil { // the stored object has no defaults if the defaulting webhook was missing when it was stored
 		old = old.DeepCopy()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -142,4 +143,52 @@ func readSample(t *testing.T, file string) *Provisioning {
 		t.Errorf("kind is %s", p.GetObjectKind().GroupVersionKind())
 	}
 	return p
+}
+
+// TestAllSettingsAreAll: provisioning-all-settings.yaml has every field of the schema, but for those of nodes, which have
+// samples of their own, and for fields that exclude another one. Those are in its comments.
+func TestAllSettingsAreAll(t *testing.T) {
+	raw, err := os.ReadFile("../../../../config/samples/provisioning-all-settings.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sample struct{ Spec map[string]any }
+	if err := yaml.Unmarshal(raw, &sample); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../../../config/300-provisionings.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(text, &crd); err != nil {
+		t.Fatal(err)
+	}
+	fields := 0
+	var compare func(path string, schema apiextensionsv1.JSONSchemaProps, value map[string]any)
+	compare = func(path string, schema apiextensionsv1.JSONSchemaProps, value map[string]any) {
+		for name, below := range schema.Properties {
+			fields++
+			is, there := value[name]
+			if object, ok := is.(map[string]any); ok {
+				compare(path+name+".", below, object)
+			} else if !there && (path+name != "osImage.upload" && path+name != "depot.caBundle" || !bytes.Contains(raw, []byte(name+": "))) {
+				t.Errorf("the sample lacks %s%s", path, name)
+			}
+		}
+	}
+	compare("", crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"], sample.Spec)
+	if fields < 40 {
+		t.Errorf("only %d fields were compared", fields)
+	}
+	index, err := os.ReadFile("../../../../config/samples/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob("../../../../config/samples/*.yaml")
+	for _, file := range files {
+		if name := filepath.Base(file); !strings.HasPrefix(name, "icn-") && !bytes.Contains(index, []byte("]("+name+")")) {
+			t.Errorf("the index does not have %s", name)
+		}
+	}
 }

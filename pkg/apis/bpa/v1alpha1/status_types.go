@@ -16,6 +16,12 @@ type ProvisioningStatus struct {
 	Progress *ProgressStatus `json:"progress,omitempty"`
 	// Nodes are the hosts that this Provisioning holds, in the order of the spec.
 	Nodes []NodeStatus `json:"nodes,omitempty"`
+	// NodesReady counts the nodes of the cluster, such as 2/3: the first number is that of the nodes that
+	// are Ready. Standby nodes do not count, lost ones do.
+	NodesReady string `json:"nodesReady,omitempty"`
+	// KubernetesVersion lists the versions of the nodes' kubelets, such as 1.35.4, or 1.34.3,1.35.4 during
+	// an upgrade, as seen at the last look at the cluster.
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 	// Plugins are the plugins that the spec requests, those that they need, and those that are being
 	// removed, in the order in which they are installed.
 	// +listType=map

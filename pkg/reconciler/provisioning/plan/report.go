@@ -34,6 +34,7 @@ func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now 
 	}
 	reportFailure(p, s, step, now)
 	reportNodes(status, s, now)
+	status.Summarize()
 	reportCertificate(status, s)
 	reportPlugins(status, s)
 	status.PassedOver = s.passedOver(now)
