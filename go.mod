@@ -22,6 +22,7 @@ require (
 	github.com/tektoncd/pipeline v1.15.0
 	github.com/tus/tusd/v2 v2.9.1
 	github.com/ulikunitz/xz v0.5.17
+	github.com/yuin/gopher-lua v1.1.1
 	go.etcd.io/etcd/api/v3 v3.6.5
 	go.uber.org/zap v1.28.0
 	golang.org/x/crypto v0.57.0
