@@ -43,7 +43,7 @@ tool controller-gen crd:headerFile=/dev/null paths=./pkg/apis/bpa/... output:crd
 # has no marker for a map with null values.
 for crd in "$new"/bpa.akraino.org_*.yaml; do
   sed -E '/^ +(masters|workers):$/,/additionalProperties:$/ s/^( *)additionalProperties:$/&\n\1  nullable: true/' \
-    "$crd" >"config/300-${crd##*bpa.akraino.org_}"
+    "$crd" | go run ./hack/unwrap >"config/300-${crd##*bpa.akraino.org_}"
 done
 
 echo "API reference"
