@@ -230,10 +230,15 @@ func TestBatches(t *testing.T) {
 func TestAnotherChangeComesFirst(t *testing.T) {
 	w := newFixture(t).wants("driver:Drain")
 	w.in.Run = "edge-1-software-3"
-	w.record.data[contract.KeyEnds] = "edge-1-software-2"
+	asks := func(run string) {
+		if err := w.record.Set(t.Context(), contract.KeyEnds, run); err != nil {
+			t.Error(err)
+		}
+	}
+	asks("edge-1-software-2")
 	w.onPlay = func(name string, nodes []string) {
 		if name == "apply.yml" && slices.Contains(nodes, "master-1") {
-			w.record.data[contract.KeyEnds] = "edge-1-software-3"
+			asks("edge-1-software-3")
 		}
 	}
 	out, err := w.run(t.Context())
