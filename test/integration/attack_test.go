@@ -225,19 +225,19 @@ func taskPods(t *testing.T) string {
 }
 
 // resolverAttacks: a run names Tasks and Pipelines elsewhere. These are the settings that Tekton's resolvers read, after
-// the commands of the README, which set what the bootstrap machine sets. The resolvers themselves do not run here.
+// the commands of docs/install.md, which set what the bootstrap machine sets. The resolvers themselves do not run here.
 func resolverAttacks(t *testing.T) []attack {
 	t.Helper()
 	for _, file := range []string{"100-namespace", "config-feature-flags", "cluster-resolver-config"} {
 		must(t, "", "apply", "-n", "tekton-pipelines-resolvers", "-f", filepath.Join(moduleDir(t, "github.com/tektoncd/pipeline"), "config", "resolvers", file+".yaml"))
 	}
-	readme, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/install.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands := regexp.MustCompile(`(?m)^ +kubectl (patch configmap) (\S+) (-n tekton-pipelines-resolvers) (--type=merge) -p '(.*)'$`).FindAllStringSubmatch(string(readme), -1)
+	commands := regexp.MustCompile(`(?m)^kubectl (patch configmap) (\S+) (-n tekton-pipelines-resolvers) (--type=merge) -p '(.*)'$`).FindAllStringSubmatch(string(page), -1)
 	if len(commands) != 2 {
-		t.Fatalf("the README has the commands %q, want two", commands)
+		t.Fatalf("the page has the commands %q, want two", commands)
 	}
 	for _, c := range commands {
 		must(t, "", "patch", "configmap", c[2], "-n", "tekton-pipelines-resolvers", "--type=merge", "-p", c[5])
