@@ -1,0 +1,46 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// alwaysKept is the number of the newest runs that are kept however old they are.
+const alwaysKept = 2
+
+// surplus returns the finished runs beyond the history limit, and those that ended too long ago. It never returns the
+// newest run, because later reconciles read the state from it, and the last one with the results of which the kubeconfig
+// can be created again. The runs for Softwares have a history of their own.
+func surplus(s Seen, now time.Time) []string {
+	var old []string
+	for _, runs := range [][]Run{s.Runs, s.Software.Runs} {
+		last, keep := LastCollected(runs), s.Limits.History
+		if last >= 0 && last < len(runs)-keep { // it takes the place of another one
+			keep--
+		}
+		for i, r := range runs {
+			newer := len(runs) - i - 1
+			aged := newer >= alwaysKept && s.Limits.HistoryAge > 0 && now.Sub(r.Completed) > s.Limits.HistoryAge
+			if r.State != Active && i != last && (newer >= max(keep, 1) || aged) {
+				old = append(old, r.Name)
+			}
+		}
+	}
+	return old
+}
+
+// LastCollected returns the index of the last run that has collected a kubeconfig; -1: there is none, or a restore after it
+// has given the cluster other users.
+func LastCollected(runs []Run) int {
+	for i, r := range slices.Backward(runs) {
+		if t := r.task(contract.TaskCollectKubeconfig); t != nil && t.State == Succeeded {
+			return i
+		}
+		if r.Operation == contract.OperationRestore {
+			return -1
+		}
+	}
+	return -1
+}
