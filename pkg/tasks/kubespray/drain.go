@@ -100,9 +100,6 @@ func (d drainer) drain(ctx context.Context, nodes []contract.Node) (undrained, e
 	}
 	left, err := d.drainAll(ctx, nodes)
 	again := intersect(all, namesOf(left.nodes))
-	if err == nil && len(left.nodes) == len(nodes) {
-		err = left.why
-	}
 	if err != nil {
 		again = all
 	}

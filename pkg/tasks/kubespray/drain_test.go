@@ -68,6 +68,18 @@ func TestDrainsThatAreBlocked(t *testing.T) {
 	l.expectMembers("master-1", "worker-1", "worker-3")
 }
 
+// A node that needs no drain leaves, although the only other one is blocked.
+func TestDrainThatIsBlockedBesideADeadNode(t *testing.T) {
+	t.Parallel()
+	l := newLiving(t, 3)
+	l.in.Request.Remove = &contract.Removal{Nodes: []string{"worker-1", "worker-2"}, DrainSeconds: 1}
+	l.in.Request.Lost, l.nodes["worker-1"], l.stuck["worker-2"] = []string{"worker-1"}, false, true
+	if _, err := l.run(); task.FailureOf(err).Reason != contract.ReasonDrainBlocked || task.FailureOf(err).Host != "worker-2" {
+		t.Fatalf("%v\n%s", err, &l.log)
+	}
+	l.expectMembers("master-1", "worker-2", "worker-3")
+}
+
 // The time of a run is not enough for all drains. What is drained leaves, and the next run goes on.
 func TestDrainsThatTakeLong(t *testing.T) {
 	t.Parallel()

@@ -240,6 +240,9 @@ func (r *remover) drain(ctx context.Context) (err error) {
 	if r.left, err = r.drainer().drain(ctx, r.toDrain()); err != nil || len(r.left.nodes) == 0 {
 		return err
 	}
+	if len(r.left.nodes) == len(r.leave) {
+		return r.left.why
+	}
 	var leave []contract.Node
 	var visits []visit
 	for i, n := range r.leave {

@@ -264,6 +264,9 @@ func (u *upgrader) drain(ctx context.Context) (err error) {
 	if u.left, err = u.drainer().drain(ctx, u.batch); err != nil {
 		return err
 	}
+	if len(u.left.nodes) == len(u.batch) {
+		return u.left.why
+	}
 	keep := func(nodes []contract.Node) []contract.Node {
 		return slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return named(u.left.nodes, n.Name) })
 	}
