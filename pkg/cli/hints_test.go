@@ -226,7 +226,7 @@ func arguments(cmd *cobra.Command, words []string) (args []string, err error) {
 // onKinds are the commands of kubectl whose first argument is a kind. otherVerbs are the others that texts use.
 var (
 	onKinds    = []string{"get", "describe", "annotate", "patch", "edit", "delete", "label"}
-	otherVerbs = []string{"apply", "create", "replace", "logs", "exec", "wait", "rollout", "cordon", "uncordon", "drain", "config", "version", "auth", "run", "port-forward", "plugin", "explain"}
+	otherVerbs = []string{"events", "apply", "create", "replace", "logs", "exec", "wait", "rollout", "cordon", "uncordon", "drain", "config", "version", "auth", "run", "port-forward", "plugin", "explain"}
 )
 
 // kubectl checks the verb, and the kind if the verb needs one. kubectl is no dependency of this module, so

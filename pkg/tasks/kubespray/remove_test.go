@@ -87,7 +87,7 @@ func TestRemovalThatIsKilled(t *testing.T) {
 	for at := 1; ; at++ {
 		l := newLiving(t, 3)
 		l.shrink(2)
-		l.killAt, l.in.ProbeLimit = at, 500*time.Millisecond
+		l.killAt = at
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		l.kill = cancel
 		_, err := Run(ctx, l.in, l.ports())

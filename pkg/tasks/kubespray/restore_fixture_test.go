@@ -76,7 +76,7 @@ func newRestore(t *testing.T, stacked bool, masters int, alive ...int) *restoreF
 	request.Members, request.EtcdNext, request.Installed = record.Nodes, record.EtcdNext, nil
 	request.Operation, r.in.Playbook, r.in.Run = contract.OperationRestore, contract.PlaybookInstall, "edge-1-restore-4"
 	r.stored = append(namesOf(record.Nodes), "worker-9")
-	r.cluster, r.in.ProbeLimit = nil, 2*time.Second
+	r.cluster = nil
 	r.prepareMachines()
 	r.seal(func(*backup.Manifest) {})
 	r.render()

@@ -192,7 +192,7 @@ func TestRestoreThatIsKilled(t *testing.T) {
 			t.Parallel()
 			for at := 1; ; at += map[bool]int{true: 1, false: 5}[stacked] {
 				r := newRestore(t, stacked, 1)
-				r.killAt, r.in.ProbeLimit = at, 500*time.Millisecond
+				r.killAt = at
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				r.kill = cancel
 				_, err := Run(ctx, r.in, r.ports())
