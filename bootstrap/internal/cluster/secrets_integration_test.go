@@ -71,7 +71,7 @@ func TestSecretsAreEncrypted(t *testing.T) {
 	if bytes.Contains(audit, []byte("text-of-")) || bytes.Contains(audit, []byte("dGV4dC1vZi")) { // in base64
 		t.Error("the audit log contains what a Secret or a ConfigMap holds")
 	}
-	if !logged(audit, `"verb":"get"`, `"username":"eve"`, `"name":"new"`) || !logged(audit, `"verb":"create"`, `"name":"open"`) {
+	if !logged(audit, `"verb":"get"`, `"username":"eve"`, `"resource":"secrets","namespace":"default","name":"new"`) || !logged(audit, `"verb":"create"`, `"name":"open"`) {
 		t.Error("the audit log does not say who read the Secret, or who created the ConfigMap")
 	}
 	stop()
