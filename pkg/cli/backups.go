@@ -101,6 +101,9 @@ func backupTable(all []v1alpha1.Backup, o *backupsOptions) string {
 		if c != nil && !c.IsTrue() && c.Message != "" {
 			row[7], row[8] = clean(c.Reason), o.output.cell(clean(c.Message))
 		}
+		if t := b.Status.KeptUntil; t != nil && b.DeletionTimestamp != nil {
+			row[7], row[8] = "BeingDeleted", o.output.cell("its copy stays until "+t.UTC().Format(time.RFC3339))
+		}
 		rows = append(rows, o.scope.withNamespace(b.Namespace, row))
 	}
 	return columns(rows)

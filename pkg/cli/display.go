@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
@@ -61,53 +61,44 @@ func (l *lines) close() {}
 // bar is a display for terminals. Notes are written above it, and the last line always shows the
 // current step.
 type bar struct {
-	file *os.File
-	bar  *progressbar.ProgressBar
+	file    *os.File
+	percent int
+	line    string // the last line on the screen
 }
 
-func newBar(file *os.File) *bar {
-	return &bar{file: file, bar: progressbar.NewOptions(100,
-		progressbar.OptionSetWriter(writerOnly{file}),
-		progressbar.OptionSetWidth(20),
-		progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionSetPredictTime(false),
-		progressbar.OptionUseANSICodes(true),
-		progressbar.OptionShowDescriptionAtLineEnd(),
-	)}
-}
+func newBar(file *os.File) *bar { return &bar{file: file} }
 
-// writerOnly hides from the progress bar's library that the output is a file. The library would
-// sync a file to the disk after each step.
-type writerOnly struct{ io.Writer }
+// barWidth is the number of characters of the bar.
+const barWidth = 20
+
+// clearLine is the sequence of a terminal that empties the current line.
+const clearLine = "\r\x1b[K"
 
 func (b *bar) show(c update) {
+	notes := ""
 	for _, note := range c.Notes {
-		_ = b.bar.Clear()
-		_, _ = fmt.Fprintf(b.file, "%s       %s\n", clock(c.Elapsed), note)
+		notes += fmt.Sprintf("%s       %s\n", clock(c.Elapsed), note)
 	}
-	if c.Text == "" {
-		return
+	if c.Text != "" {
+		if c.Percent >= 0 {
+			b.percent = min(c.Percent, 100)
+		}
+		done := b.percent * barWidth / 100
+		b.line = b.fit(fmt.Sprintf("%4d%% [%s%s] %s  %s", b.percent, strings.Repeat("█", done), strings.Repeat(" ", barWidth-done), clock(c.Elapsed), c.Text))
 	}
-	_ = b.bar.Clear() // otherwise a shorter text leaves the end of a longer text on the screen
-	b.bar.Describe(b.fit(clock(c.Elapsed) + "  " + c.Text))
-	if c.Percent >= 0 {
-		_ = b.bar.Set(min(c.Percent, 99)) // the library would start a new line at 100
-	}
+	_, _ = fmt.Fprint(b.file, clearLine, notes, b.line)
 }
 
-// fit shortens text so that it fits on one line together with the bar. Only a single line can be
-// redrawn.
-func (b *bar) fit(text string) string {
-	const barWidth = 32
+// fit shortens a line to the width of the terminal. Only a single line can be redrawn.
+func (b *bar) fit(line string) string {
 	width, _, err := term.GetSize(int(b.file.Fd()))
-	if err != nil || width < barWidth+20 {
+	if err != nil || width < 2*barWidth {
 		width = 80
 	}
-	runes := []rune(text)
-	if space := width - barWidth; len(runes) > space {
-		return string(runes[:space-1]) + "…"
+	if runes := []rune(line); len(runes) > width-1 {
+		return string(runes[:width-2]) + "…"
 	}
-	return text
+	return line
 }
 
-func (b *bar) close() { _ = b.bar.Clear() }
+func (b *bar) close() { _, _ = fmt.Fprint(b.file, clearLine) }

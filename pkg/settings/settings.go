@@ -45,6 +45,9 @@ type Settings struct {
 	// MaxBackups is the maximum number of runs of Backups at a time on the whole site, at least 1. They
 	// do not count for MaxRuns: they start no playbook.
 	MaxBackups int
+	// BackupMinAge is how long the copy of a Backup that was stored stays in the depot, also if a user or the schedule
+	// deletes the Backup; 0: no time.
+	BackupMinAge time.Duration
 	// HealthInterval is the time between two looks at an installed cluster, at least shortestInterval;
 	// 0: nothing looks at clusters.
 	HealthInterval time.Duration
@@ -71,11 +74,12 @@ type setting struct {
 }
 
 const (
-	aBool  = `"true" or "false"`
-	aCount = "a whole number of at least 1"
-	aLimit = "a whole number; 0 means no limit"
-	anAge  = `a time, such as "72h"; "0" means no limit`
-	aPause = `a time of at least 5s, such as "15s" or "2m"; "0" means that nothing looks at the clusters`
+	aBool   = `"true" or "false"`
+	aCount  = "a whole number of at least 1"
+	aLimit  = "a whole number; 0 means no limit"
+	anAge   = `a time, such as "72h"; "0" means no limit`
+	aMinAge = `a time, such as "168h"; "0" means that the copy of a Backup is deleted with it`
+	aPause  = `a time of at least 5s, such as "15s" or "2m"; "0" means that nothing looks at the clusters`
 )
 
 // keyDepot is the only setting without a default, and internet its value for a site without a depot. A
@@ -124,6 +128,11 @@ var known = map[string]setting{
 		n, err := strconv.ParseInt(v, 10, 32)
 		s.MaxBackups = int(n)
 		return err == nil && n >= 1
+	}},
+	"backup-min-age": {aMinAge, "168h", func(s *Settings, v string) bool {
+		d, err := time.ParseDuration(v)
+		s.BackupMinAge = d
+		return err == nil && d >= 0
 	}},
 	"health-interval": {aPause, "15s", func(s *Settings, v string) bool {
 		d, err := time.ParseDuration(v)

@@ -32,8 +32,8 @@ func TestParse(t *testing.T) {
 		"the Internet": {map[string]string{"depot-url": "internet"}, Default()},
 		"an example":   {map[string]string{"_example": "depot-uri: x", "depot-url": "internet"}, Default()},
 		"all": {
-			map[string]string{"depot-url": "https://10.60.0.1:5443/", "depot-image-url": "http://10.60.0.1:5000", "depot-connected": "true", "max-attempts": "2", "run-history": "9", "run-history-age": "0", "max-runs": "0", "max-backups": "9", "health-interval": "2m"},
-			Settings{Depot: Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000", Connected: true}, MaxAttempts: 2, RunHistory: 9, MaxBackups: 9, HealthInterval: 2 * time.Minute},
+			map[string]string{"depot-url": "https://10.60.0.1:5443/", "depot-image-url": "http://10.60.0.1:5000", "depot-connected": "true", "max-attempts": "2", "run-history": "9", "run-history-age": "0", "max-runs": "0", "max-backups": "9", "backup-min-age": "168h", "health-interval": "2m"},
+			Settings{Depot: Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000", Connected: true}, MaxAttempts: 2, RunHistory: 9, MaxBackups: 9, BackupMinAge: 168 * time.Hour, HealthInterval: 2 * time.Minute},
 		},
 		"plain HTTP that is accepted": {
 			map[string]string{"depot-url": "http://10.60.0.1:5000", "depot-insecure": "true"},

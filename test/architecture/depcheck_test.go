@@ -66,7 +66,7 @@ var layers = []layer{
 	{folder: "pkg/plugin/", ours: []string{"plugins/", "pkg/artifacts/", "pkg/contract/"}, foreign: []string{"k8s.io/kube-openapi/pkg/validation/", "sigs.k8s.io/yaml/"}},
 	{folder: "pkg/plugin/pack/", ours: []string{"pkg/plugin/"}, foreign: []string{"github.com/opencontainers/"}},
 	{folder: "pkg/plugin/render/", ours: []string{"pkg/plugin/"}, foreign: []string{"helm.sh/helm/v3/pkg/", "k8s.io/apimachinery/pkg/", "sigs.k8s.io/yaml/"}},
-	{folder: "pkg/plugin/cluster/", ours: []string{"pkg/plugin/", "pkg/contract/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/", "k8s.io/utils/", "sigs.k8s.io/cli-utils/pkg/kstatus/status/"}},
+	{folder: "pkg/plugin/cluster/", ours: []string{"pkg/plugin/", "pkg/contract/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/", "k8s.io/utils/", "github.com/fluxcd/cli-utils/pkg/kstatus/status/"}},
 	{folder: "pkg/bundle/", ours: []string{"pkg/artifacts/", "pkg/transfer/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 
 	// Access to application clusters, which the task collect-kubeconfig and the controller share.

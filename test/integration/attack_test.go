@@ -263,12 +263,21 @@ func resolverAttacks(t *testing.T) []attack {
 func backupAttacks(t *testing.T) []attack {
 	t.Helper()
 	must(t, "{apiVersion: bpa.akraino.org/v1alpha1, kind: Backup, metadata: {name: kept}, spec: {provisioning: edge-1}}", "create", "-n", attacked, "-f", "-", "--as=ed")
-	const refused = `cannot delete resource "backups"`
+	key := fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: %s, labels: {app.kubernetes.io/managed-by: bpa-controller}}, stringData: {identity: i}}", contract.BackupKeyName("edge-1"))
+	must(t, key, "create", "-n", attacked, "-f", "-")
+	const refused, kept = `cannot delete resource "backups"`, "only users who may delete Backups in namespace attacked"
+	secret := "secret/" + contract.BackupKeyName("edge-1")
 	return []attack{
 		{"S10: an author of Provisionings deletes all Backups", as("ed", "", "delete", "backups", "--all", "-n", attacked), refused},
 		{"S10: an editor deletes a Backup", as("eve", "", "delete", "backup", "kept", "-n", attacked), refused},
 		{"S10: a viewer deletes a Backup", as("vic", "", "delete", "backup", "kept", "-n", attacked), refused},
 		{"S10: an author deletes Backups by one request", as("ed", "", "delete", "--raw", "/apis/bpa.akraino.org/v1alpha1/namespaces/"+attacked+"/backups"), `cannot deletecollection resource "backups"`},
+		{"S10: an editor deletes the key of the Backups", as("eve", "", "delete", "-n", attacked, secret), kept},
+		{"S10: an editor deletes all Secrets by one request", as("eve", "", "delete", "--raw", "/api/v1/namespaces/"+attacked+"/secrets?dryRun=All"), kept},
+		{"S10: an editor changes the key of the Backups", as("eve", "", "patch", "-n", attacked, secret, "-p", `{"data":{"identity":null}}`), kept},
+		{"S10: an editor takes the label from the key", as("eve", "", "label", "-n", attacked, secret, "app.kubernetes.io/managed-by-"), kept},
+		{"an editor annotates the key of the Backups", as("eve", "", "annotate", "-n", attacked, secret, "seen=today"), "annotated"},
+		{"an administrator deletes the key of the Backups", as("", "", "delete", "-n", attacked, secret, "--dry-run=server"), "(server dry run)"},
 		{"the role bpa-backup-delete deletes a Backup", as("ada", "", "delete", "backup", "kept", "-n", attacked, "--dry-run=server"), "deleted from attacked namespace (server dry run)"},
 	}
 }

@@ -145,7 +145,7 @@ func (s *site) awaitReady(out io.Reader) error {
 // install applies the manifests in config/ for the API, for claims and for the webhook. It does not
 // apply the webhook's Deployment, because the webhook runs as a process, nor Metal3's CRDs.
 func (s *site) install(ctx context.Context) error {
-	for _, file := range []string{"100-namespace", "200-webhook", "300-backups", "300-provisionings", "300-softwares", "500-claims", "500-webhooks", "501-pod-security", "502-runs", "config-logging"} {
+	for _, file := range []string{"100-namespace", "200-webhook", "300-backups", "300-provisionings", "300-softwares", "500-claims", "500-webhooks", "501-pod-security", "502-runs", "503-backup-keys", "config-logging"} {
 		if out, err := s.run(ctx, nil, "apply", "--server-side", "-f", "../../config/"+file+".yaml"); err != nil {
 			return fmt.Errorf("%w\n%s", err, out)
 		}

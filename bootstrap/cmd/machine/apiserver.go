@@ -59,6 +59,7 @@ func serveAPI(ctx context.Context, l layout.Layout, dir string) error {
 	}
 	control := config.ControlPlane{
 		Bin: l.Bin, PKI: keys, Data: filepath.Join(dir, "data"), Admission: filepath.Join(dir, "admission.yaml"),
+		Audit: filepath.Join(dir, "audit.yaml"), AuditLog: filepath.Join(dir, "log", "audit.log"),
 		EtcdPort: ports[0], EtcdPeer: ports[1], EtcdHealth: ports[3], Address: address, Port: ports[2], ServiceCIDR: "10.0.0.0/24",
 	}
 	if err := config.Write(control.Files()); err != nil {

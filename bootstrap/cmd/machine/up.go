@@ -96,6 +96,10 @@ func upSteps(l layout.Layout, source string, project bool) []step {
 		step{title: "keys and configuration", run: func(context.Context, io.Writer) (string, error) { return "", configure(l) }},
 		step{title: "start after a reboot", run: func(ctx context.Context, _ io.Writer) (string, error) { return installUnit(ctx, host.MachineUnit, l) }},
 		step{title: "control plane and node", run: func(ctx context.Context, _ io.Writer) (string, error) { return start(ctx, l) }},
+		step{title: "encrypted Secrets", run: func(ctx context.Context, log io.Writer) (string, error) {
+			changed, err := in(log, nil).EncryptSecrets(ctx)
+			return remark(changed), err
+		}},
 		step{title: "base images", run: func(ctx context.Context, log io.Writer) (string, error) {
 			pushed, err := in(log, nil).PushBaseImages(ctx)
 			return remark(pushed > 0), err

@@ -70,6 +70,11 @@ func (c Cluster) applyAndRecord(ctx context.Context, name string, manifests []by
 	if err := c.applyNow(ctx, manifests); err != nil {
 		return fmt.Errorf("apply %s: %w", name, err)
 	}
+	return c.record(name, manifests)
+}
+
+// record stores the hash of what was done under this name.
+func (c Cluster) record(name string, manifests []byte) error {
 	mark := c.Layout.Data("applied", name)
 	if err := os.MkdirAll(filepath.Dir(mark), 0o755); err != nil {
 		return err

@@ -3,16 +3,11 @@
 package cluster
 
 import (
-	"bufio"
 	"bytes"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 	"github.com/akraino-icn/bpa/bootstrap/manifests"
 )
 
@@ -49,41 +44,4 @@ func TestInstallMetal3KeepsCRDsOfAnotherInstallation(t *testing.T) {
 	if changed, _, err := c.installMetal3(t.Context()); err != nil || !changed {
 		t.Errorf("after one was removed: changed %t, %v; want it applied again", changed, err)
 	}
-}
-
-// onAPIServer returns a Cluster that has no node, only an API server for this test. The server runs
-// in the built machine command.
-func onAPIServer(t *testing.T) Cluster {
-	t.Helper()
-	built, state := layout.FromEnv(), layout.Layout{Root: t.TempDir()}
-	cmd := exec.Command(built.Bin("machine"), "apiserver", "--dir", filepath.Join(state.Root, "apiserver"))
-	cmd.Stderr = t.Output()
-	stdin, err := cmd.StdinPipe() // the command runs until its standard input closes
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("%v: build the machine command first (make integration does)", err)
-	}
-	t.Cleanup(func() {
-		stdin.Close()
-		_ = cmd.Wait()
-	})
-	kubeconfig := ""
-	for lines := bufio.NewScanner(stdout); lines.Scan() && lines.Text() != "READY"; {
-		kubeconfig = lines.Text()
-	}
-	for link, to := range map[string]string{state.Kubeconfig(): kubeconfig, state.Bin("kubectl"): built.Bin("kubectl")} {
-		if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(to, link); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return Cluster{Layout: state, Log: t.Output()}
 }

@@ -184,7 +184,7 @@ func TestContainerdTrustsTheDepotsAuthority(t *testing.T) {
 
 // The API server of the machine and that of a test must be able to run side by side.
 func TestControlPlanesShareNothing(t *testing.T) {
-	other := ControlPlane{Bin: state.Bin, PKI: "/t/pki", Data: "/t/data", Admission: "/t/admission.yaml", EtcdPort: "1", EtcdPeer: "2", EtcdHealth: "4", Address: "127.0.0.1", Port: "3", ServiceCIDR: "10.0.0.0/24"}
+	other := ControlPlane{Bin: state.Bin, PKI: "/t/pki", Data: "/t/data", Admission: "/t/admission.yaml", Audit: "/t/audit.yaml", AuditLog: "/t/log/audit.log", EtcdPort: "1", EtcdPeer: "2", EtcdHealth: "4", Address: "127.0.0.1", Port: "3", ServiceCIDR: "10.0.0.0/24"}
 	for _, c := range []supervisor.Component{other.Etcd(), other.APIServer()} {
 		for _, arg := range c.Args[1:] {
 			if strings.Contains(arg, "/state/") || strings.Contains(arg, layout.NodeIP) || strings.Contains(arg, ":23") {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/internal/pki"
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
 )
 
@@ -15,6 +16,8 @@ type ControlPlane struct {
 	PKI         string                   // folder with keys and certificates
 	Data        string                   // folder for data
 	Admission   string                   // file with the admission configuration of the API server
+	Audit       string                   // file with the audit policy of the API server
+	AuditLog    string                   // file to which the API server writes its audit log
 	EtcdPort    string                   // etcd's port for clients
 	EtcdPeer    string                   // etcd's port for other members; etcd listens at it although there are none
 	EtcdHealth  string                   // etcd's port for health probes and metrics, on loopback
@@ -50,7 +53,7 @@ func (c ControlPlane) APIServer() supervisor.Component {
 	server := "https://" + c.Address + ":" + c.Port
 	return supervisor.Component{
 		Name: "kube-apiserver", Needs: []string{"etcd"}, Notify: true, Grace: 2 * time.Second, Health: server + "/readyz", Live: server + "/livez?exclude=etcd",
-		Inputs: []string{c.Bin("kube"), c.key("ca.crt"), c.key("apiserver.crt"), c.key("apiserver-etcd.crt"), c.key("apiserver-kubelet.crt"), c.key("front-proxy.crt"), c.key("front-proxy-ca.crt"), c.key("sa.key"), c.Admission},
+		Inputs: []string{c.Bin("kube"), c.key("ca.crt"), c.key("apiserver.crt"), c.key("apiserver-etcd.crt"), c.key("apiserver-kubelet.crt"), c.key("front-proxy.crt"), c.key("front-proxy-ca.crt"), c.key("sa.key"), c.key(pki.Encryption), c.Admission, c.Audit},
 		Args: []string{
 			c.Bin("kube-apiserver"),
 			"--bind-address=" + c.Address, "--secure-port=" + c.Port, "--advertise-address=" + c.Address,
@@ -64,6 +67,8 @@ func (c ControlPlane) APIServer() supervisor.Component {
 			"--service-account-key-file=" + c.key("sa.pub"), "--service-account-signing-key-file=" + c.key("sa.key"),
 			"--service-cluster-ip-range=" + c.ServiceCIDR, "--authorization-mode=Node,RBAC", "--allow-privileged",
 			"--enable-admission-plugins=NodeRestriction", "--admission-control-config-file=" + c.Admission,
+			"--encryption-provider-config=" + c.key(pki.Encryption),
+			"--audit-policy-file=" + c.Audit, "--audit-log-path=" + c.AuditLog, "--audit-log-maxsize=100", "--audit-log-maxbackup=4",
 			"--requestheader-client-ca-file=" + c.key("front-proxy-ca.crt"), "--requestheader-allowed-names=front-proxy-client",
 			"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
@@ -73,7 +78,9 @@ func (c ControlPlane) APIServer() supervisor.Component {
 }
 
 // Files returns the content of the configuration files by path.
-func (c ControlPlane) Files() map[string]string { return map[string]string{c.Admission: admission()} }
+func (c ControlPlane) Files() map[string]string {
+	return map[string]string{c.Admission: admission(), c.Audit: auditPolicy}
+}
 
 func (c ControlPlane) key(file string) string { return filepath.Join(c.PKI, file) }
 
@@ -81,7 +88,7 @@ func (c ControlPlane) key(file string) string { return filepath.Join(c.PKI, file
 // bridge only, because other networks of the machine must not reach it.
 func machineControlPlane(l layout.Layout) ControlPlane {
 	return ControlPlane{
-		Bin: l.Bin, PKI: l.PKI(), Data: l.Data(), Admission: l.Etc("admission.yaml"), EtcdPort: "2379", EtcdPeer: "2380", EtcdHealth: "2381",
+		Bin: l.Bin, PKI: l.PKI(), Data: l.Data(), Admission: l.Etc("admission.yaml"), Audit: l.Etc("audit.yaml"), AuditLog: l.Log("audit.log"), EtcdPort: "2379", EtcdPeer: "2380", EtcdHealth: "2381",
 		Address: layout.NodeIP, Port: "6443", ServiceCIDR: layout.ServiceCIDR,
 	}
 }

@@ -74,8 +74,8 @@ func versions(dir string) string {
 }
 
 // Ensure creates or renews the files in dir: three certificate authorities (cluster, front proxy,
-// etcd), the certificates that they sign, the key pair for service account tokens, and
-// <user>.kubeconfig for admin, controller-manager, scheduler, proxy, depot and kubelet. A damaged
+// etcd), the certificates that they sign, the key pair for service account tokens, the key of Secrets
+// at rest, and <user>.kubeconfig for admin, controller-manager, scheduler, proxy, depot and kubelet. A damaged
 // file is an error.
 func Ensure(dir string, machine Machine, now time.Time) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -95,6 +95,9 @@ func Ensure(dir string, machine Machine, now time.Time) error {
 		return err
 	}
 	if err := accountKeys(dir); err != nil {
+		return err
+	}
+	if err := encryption(dir); err != nil {
 		return err
 	}
 	return clients(dir, machine, cluster, now)

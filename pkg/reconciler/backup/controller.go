@@ -80,7 +80,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 }
 
 // NewScheduler creates the controller of the schedules.
-func NewScheduler(ctx context.Context, _ configmap.Watcher) *controller.Impl {
+func NewScheduler(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 	backups, provisionings := backupinformer.Get(ctx), provisioninginformer.Get(ctx)
 	s := &Scheduler{bpa: bpaclient.Get(ctx), provisionings: provisionings.Lister(), backups: backups.Lister(), clock: clock.RealClock{}}
 	s.PromoteFunc = func(bucket reconciler.Bucket, enqueue func(reconciler.Bucket, types.NamespacedName)) error {
@@ -91,6 +91,7 @@ func NewScheduler(ctx context.Context, _ configmap.Watcher) *controller.Impl {
 		return err
 	}
 	impl := controller.NewContext(ctx, s, controller.ControllerOptions{WorkQueueName: "bpa-backup-schedules", Logger: logging.FromContext(ctx)})
+	s.settings = provisioning.WatchSettings(ctx, cmw, func() { impl.GlobalResync(provisionings.Informer()) })
 	handle(ctx, provisionings.Informer(), impl.Enqueue)
 	handle(ctx, backups.Informer(), func(o any) {
 		if b, ok := backupOf(o); ok && b.Labels[contract.LabelBackupOf] != "" {

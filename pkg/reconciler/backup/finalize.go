@@ -172,6 +172,9 @@ func (r *Reconciler) deleteArtifact(ctx context.Context, b *v1alpha1.Backup) err
 	if site.Invalid != "" { // the address may be an old one, or missing
 		return fmt.Errorf("the copy of Backup %s is deleted when the site's settings are valid: %s. %s", b.Name, site.Invalid, giveUp(b))
 	}
+	if rest := r.keepForAge(ctx, b, site.BackupMinAge); rest > 0 {
+		return controller.NewRequeueAfter(min(rest, longestPause))
+	}
 	select {
 	case r.deletions <- struct{}{}:
 		defer func() { <-r.deletions }()
@@ -182,6 +185,24 @@ func (r *Reconciler) deleteArtifact(ctx context.Context, b *v1alpha1.Backup) err
 		return fmt.Errorf("delete the copy of Backup %s: %w. %s", b.Name, err, giveUp(b))
 	}
 	return nil
+}
+
+// keepForAge returns how long the copy must stay yet because it is younger than the site wants, and writes that into
+// the status. A Backup that failed protects nothing.
+func (r *Reconciler) keepForAge(ctx context.Context, b *v1alpha1.Backup, age time.Duration) time.Duration {
+	until := metav1.NewTime(b.CreationTimestamp.Add(age))
+	rest := until.Sub(r.clock.Now())
+	if !b.Status.IsSucceeded() || rest <= 0 {
+		b.Status.KeptUntil = nil
+		return 0
+	}
+	recorder := controller.GetEventRecorder(ctx)
+	if recorder != nil && !until.Equal(b.Status.KeptUntil) {
+		recorder.Event(b, corev1.EventTypeWarning, "WaitingForAge", fmt.Sprintf("the copy stays until %s, because the site keeps each one for %s (backup-min-age of ConfigMap %s in namespace %s); "+
+			"until then the cluster can be restored from it. To delete it earlier, lower backup-min-age. %s", until.UTC().Format(time.RFC3339), age, settings.Name, settings.Namespace, giveUp(b)))
+	}
+	b.Status.KeptUntil = &until
+	return rest
 }
 
 // deleteFrom deletes the copy from the site's depot, if it is there. The depot of the Backup may be the

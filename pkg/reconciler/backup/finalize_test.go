@@ -60,6 +60,11 @@ func TestFinalize(t *testing.T) {
 			w.files = map[string]string{artifactOf(nightly()).FilePath(): sum}
 		}
 	}
+	succeeded := func(b *v1alpha1.Backup) { stored(b); b.Status.MarkSucceeded("True", "Stored", "") }
+	aged := func(age, now time.Duration) func(*fixture) {
+		return func(w *fixture) { w.settings.BackupMinAge, w.now = age, noon.Add(now) }
+	}
+	const day = 24 * time.Hour
 	failed := runOf(nightly(), ended("False"))
 	later := func(w *fixture) { w.now = noon.Add(time.Hour) }
 	for _, tc := range []struct {
@@ -90,6 +95,10 @@ func TestFinalize(t *testing.T) {
 		{"the restore of another Backup is not complete", []runtime.Object{nightly(started, deleting), restoring("weekly")}, nil, []string{gone}, []string{artifact}, false, ""},
 		{"its restore is not complete, but the cluster is deleted", []runtime.Object{nightly(started, deleting), restoring("nightly", func(p *v1alpha1.Provisioning) { p.DeletionTimestamp = &metav1.Time{Time: noon} })}, nil, []string{gone}, []string{artifact}, false, ""},
 
+		{"younger than the site wants", []runtime.Object{nightly(deleting, succeeded)}, aged(7*day, 6*day), []string{"update backups/status nightly"}, nil, true, "WaitingForAge the copy stays until 2026-"},
+		{"old enough", []runtime.Object{nightly(deleting, succeeded)}, aged(7*day, 8*day), []string{gone}, []string{artifact}, false, ""},
+		{"young, but failed", []runtime.Object{nightly(started, deleting)}, aged(7*day, 0), []string{gone}, []string{artifact}, false, ""},
+		{"young, and the user gives the copy up", []runtime.Object{nightly(succeeded, deleting, keepCopy)}, aged(7*day, 0), []string{gone}, nil, false, "delete it by hand"},
 		{"another depot", []runtime.Object{nightly(stored, deleting)}, func(w *fixture) { w.settings.Depot.URL = "https://new:5443" }, []string{gone}, nil, false, "delete it by hand"},
 		{"another depot with other content", []runtime.Object{nightly(stored, deleting)}, moved("def"), []string{gone}, nil, false, "delete it by hand"},
 		{"the same depot under another address", []runtime.Object{nightly(stored, deleting)}, moved("abc"), []string{gone}, []string{artifact}, false, ""},

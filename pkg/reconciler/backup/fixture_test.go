@@ -213,6 +213,7 @@ func (w *fixture) lead(t *testing.T, r controller.Reconciler) controller.Reconci
 func (w *fixture) schedule(t *testing.T) error {
 	t.Helper()
 	s := &Scheduler{
+		settings: func() provisioning.Settings { return w.settings },
 		bpa: w.bpa, provisionings: listers.NewProvisioningLister(w.caches["provisioning"]), backups: listers.NewBackupLister(w.caches["backup"]),
 		clock: clock.NewFakePassiveClock(w.now),
 	}

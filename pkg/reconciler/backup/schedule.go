@@ -19,6 +19,7 @@ import (
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/backup/plan"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
 )
 
 // Scheduler creates the Backups of Provisionings at the times of their schedules, and deletes surplus
@@ -28,6 +29,7 @@ type Scheduler struct {
 	bpa           versioned.Interface
 	provisionings listers.ProvisioningLister
 	backups       listers.BackupLister
+	settings      func() provisioning.Settings
 	clock         clock.PassiveClock
 }
 
@@ -65,7 +67,7 @@ func (s *Scheduler) Reconcile(ctx context.Context, key string) error {
 
 // observe reads the schedule of a Provisioning and the Backups that it has created, from the caches.
 func (s *Scheduler) observe(p *v1alpha1.Provisioning) (plan.Timetable, error) {
-	t := plan.Timetable{Policy: p.Spec.Backup, Installed: p.Status.InstalledDigest != "", Leaving: p.DeletionTimestamp != nil}
+	t := plan.Timetable{Policy: p.Spec.Backup, Installed: p.Status.InstalledDigest != "", Leaving: p.DeletionTimestamp != nil, MinAge: s.settings().BackupMinAge}
 	t.Mark, _ = time.Parse(time.RFC3339, p.Annotations[contract.AnnotationBackupScheduled]) // zero if there is none, or if a user has changed it
 	all, err := s.backups.Backups(p.Namespace).List(labels.SelectorFromSet(labels.Set{contract.LabelBackupOf: string(p.UID)}))
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"knative.dev/pkg/logging"
 	logtesting "knative.dev/pkg/logging/testing"
 	"knative.dev/pkg/reconciler"
-	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	fakebpa "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/fake"

@@ -79,6 +79,9 @@ type BackupStatus struct {
 	Member string `json:"member,omitempty"`
 	// Revision is the revision of etcd when the copy began. The copy has at least this revision.
 	Revision int64 `json:"revision,omitempty"`
+	// KeptUntil is the time until which the copy stays although the Backup is being deleted (backup-min-age of
+	// the site's settings). Until then, the cluster can be restored from it.
+	KeptUntil *metav1.Time `json:"keptUntil,omitempty"`
 }
 
 // BackupPolicy describes when the controller creates Backups, and how many of them it keeps.

@@ -175,6 +175,10 @@ func (in *BackupStatus) DeepCopyInto(out *BackupStatus) {
 		in, out := &in.CompletionTime, &out.CompletionTime
 		*out = (*in).DeepCopy()
 	}
+	if in.KeptUntil != nil {
+		in, out := &in.KeptUntil, &out.KeptUntil
+		*out = (*in).DeepCopy()
+	}
 	return
 }
 

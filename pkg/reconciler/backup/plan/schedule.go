@@ -19,6 +19,8 @@ type Scheduled struct {
 type Timetable struct {
 	// Policy is spec.backup; nil: there is none.
 	Policy *v1alpha1.BackupPolicy
+	// MinAge is how long the copy of a Backup stays in any case; 0: no time. A deletion before would only wait.
+	MinAge time.Duration
 	// Installed reports that the cluster was installed, and Leaving that the Provisioning is being
 	// deleted.
 	Installed, Leaving bool
@@ -47,7 +49,7 @@ func (t Timetable) At(now time.Time) Due {
 	if t.Policy == nil || t.Leaving || !t.Installed {
 		return Due{}
 	}
-	due := Due{Delete: t.surplus()}
+	due := Due{Delete: t.surplus(now)}
 	schedule, err := v1alpha1.ParseSchedule(t.Policy.Schedule)
 	if err != nil || t.Policy.Paused { // the webhook refuses a schedule that cannot be parsed
 		return due
@@ -74,8 +76,9 @@ func (t Timetable) At(now time.Time) Due {
 const day = 24 * time.Hour
 
 // surplus returns the names of the Backups to delete, the oldest first: those that are older than the
-// successful ones that are kept, and the oldest failed ones if there are more of them than that number.
-func (t Timetable) surplus() []string {
+// successful ones that are kept, and than MinAge, and the oldest failed ones if there are more of them than that
+// number.
+func (t Timetable) surplus(now time.Time) []string {
 	all := slices.DeleteFunc(slices.Clone(t.Backups), func(b Scheduled) bool { return b.Deleting })
 	slices.SortFunc(all, func(a, b Scheduled) int { return b.At.Compare(a.At) })
 	var names []string
@@ -87,6 +90,7 @@ func (t Timetable) surplus() []string {
 			succeeded++
 		case b.Failed && !full && failed < t.Policy.Kept():
 			failed++
+		case b.Succeeded && b.At.Add(t.MinAge).After(now): // its end is seen with the next Backup
 		case b.Succeeded || b.Failed:
 			names = append(names, b.Name)
 		}

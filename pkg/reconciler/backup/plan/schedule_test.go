@@ -47,6 +47,7 @@ func TestTimetable(t *testing.T) {
 		{"due", hourly(), noon.Add(time.Hour), Due{Create: noon.Add(time.Hour), Mark: noon.Add(time.Hour), After: time.Hour}},
 		{"many times missed", hourly(), noon.Add(100*time.Hour + time.Minute), Due{Create: noon.Add(100 * time.Hour), Mark: noon.Add(100 * time.Hour), After: 59 * time.Minute}},
 		{"paused", hourly(with("SSS"), func(t *Timetable) { t.Policy.Paused = true }), noon.Add(time.Hour), Due{Delete: []string{"0"}}},
+		{"paused, and the oldest are young", hourly(with("SSSSS"), func(t *Timetable) { t.Policy.Paused, t.MinAge = true, 5*time.Hour }), noon.Add(time.Hour), Due{Delete: []string{"0"}}},
 		{"the last one still runs", hourly(with("R")), noon.Add(time.Hour), Due{}},
 		{"it was created, but not marked", hourly(with("R"), func(t *Timetable) { t.Mark = noon.Add(-time.Hour) }), noon, Due{Create: noon, Mark: noon, After: time.Hour}},
 		{"the clock was wrong", hourly(func(t *Timetable) { t.Mark = noon.Add(1000 * time.Hour) }), noon, Due{Mark: noon, After: time.Hour}},

@@ -131,7 +131,7 @@ func (s Seen) sourceProblem(name string) string {
 	}
 	status := b.Status
 	switch {
-	case b.DeletionTimestamp != nil && !s.Began(name): // its copy stays for a restore that has begun
+	case b.DeletionTimestamp != nil && status.KeptUntil == nil && !s.Began(name): // its copy stays for a restore that has begun
 		return fmt.Sprintf("Backup %s is being deleted", name) + other
 	case b.Spec.Provisioning != s.Name:
 		return fmt.Sprintf("Backup %s is of Provisioning %s", name, b.Spec.Provisioning) + other

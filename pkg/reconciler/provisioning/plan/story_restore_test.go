@@ -58,6 +58,8 @@ func (w *scene) backup(t *testing.T, name, what string) {
 		b.Status.MarkSucceeded(corev1.ConditionFalse, "Failed", "")
 	case "deleting":
 		b.DeletionTimestamp = &at
+	case "kept": // by the site, although it is being deleted
+		b.DeletionTimestamp, b.Status.KeptUntil = &at, &at
 	case "of":
 		b.Spec.Provisioning = rest
 	case "earlier": // than the Provisioning
