@@ -114,7 +114,7 @@ func TestFault_SIP_4_5_13_LostHostsAreReplaced(t *testing.T) {
 }
 
 // TestRecordHasTheStandbys: the record says which standby nodes the cluster has. If it was lost, or is of a build that did not
-// write them, they are those of the claims, and nothing happens to their hosts.
+// write them, they are those of the claims, and nothing happens to their hosts. In each case they replace lost nodes.
 func TestRecordHasTheStandbys(t *testing.T) {
 	for title, record := range map[string]func(*corev1.ConfigMap, []contract.Node){
 		"in the record": func(cm *corev1.ConfigMap, nodes []contract.Node) { cm.Data[contract.KeyClaimed] = asJSON(t, nodes) },
@@ -144,6 +144,13 @@ func TestRecordHasTheStandbys(t *testing.T) {
 			}
 			if runs := w.runs(t); len(runs) != 1 || len(site.released) > 0 {
 				t.Errorf("runs %q, released %q", runs, site.released)
+			}
+			site.all = slices.Delete(site.all, 2, 3) // host-3, of workers-2
+			if err := w.visit(t, at); err != nil {
+				t.Fatal(err)
+			}
+			if w.runNamed(t, "edge-1-add-nodes-2") == nil {
+				t.Errorf("the standby does not replace the lost node; calls: %q", w.calls())
 			}
 		})
 	}
