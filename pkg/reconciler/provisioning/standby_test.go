@@ -211,8 +211,7 @@ func TestNoRunOnAnOldRecord(t *testing.T) {
 }
 
 // TestNoRemovalWithAnOldClaim: the cache can show the end of a run before the claims of its hosts. A run that has failed has
-// left a node on such a host. Then no run removes other nodes: it would write a list of nodes without this node, and the
-// next run would look for it under the name of its host.
+// left a node on such a host. Then no run removes other nodes: it would leave this one in the cluster.
 func TestNoRemovalWithAnOldClaim(t *testing.T) {
 	site, nodes := fleet()
 	site.live, _ = fleet()
@@ -247,7 +246,7 @@ func TestNoRemovalWithAnOldClaim(t *testing.T) {
 }
 
 // TestLeftoverKeepsItsName: the rest of a failed addition is removed by the name of its node also if the list of nodes lacks
-// it, because another removal has written the list while its host was in quarantine. By the name of the host, the task
+// it, because a later run has chosen hosts while this one was in quarantine. By the name of the host, the task
 // would find no Node to delete.
 func TestLeftoverKeepsItsName(t *testing.T) {
 	site, nodes := fleet()
