@@ -43,9 +43,10 @@ func main() {
 			return nil, err
 		}
 		out, err := selecthosts.Run(ctx, selecthosts.Input{Request: request}, selecthosts.Ports{
-			Hosts:     hosts,
-			Inventory: kube.NewStore(maps, contract.InventoryName(*provisioning)),
-			Log:       os.Stdout,
+			Hosts:   hosts,
+			Record:  kube.NewStore(maps, contract.InstalledName(*provisioning)),
+			Outcome: kube.NewStore(maps, contract.InventoryName(*provisioning)),
+			Log:     os.Stdout,
 		})
 		return out.Results(), err
 	})

@@ -103,21 +103,23 @@ func (s *site) seen(ctx context.Context, p *v1alpha1.Provisioning) (plan.Seen, [
 		seen.Slots = append(seen.Slots, slot.Name)
 	}
 	seen.Sets = seen.Request.Sets
-	hosts, err := s.hosts(ctx)
+	all, err := s.hosts(ctx)
 	if err != nil {
 		return seen, nil, err
 	}
 	owner := ownerOf(p)
 	seen.Site = map[string]plan.Host{}
-	for _, h := range hosts.facts {
+	for _, h := range all.facts {
 		seen.Site[h.Name] = plan.HostOf(owner, string(p.UID), h)
 	}
+	held := slices.DeleteFunc(slices.Clone(all.facts), func(h hosts.Host) bool { return !owner.Holds(h) })
 	seen.Remember(nil)
+	seen.Relist(plan.ClaimedNodes(held, seen.Request.Access))
 	confirm(&seen)
 	if seen.Complete() {
-		seen.Qualify(&p.Spec, seen.InstalledOn(hosts.facts))
+		seen.Qualify(&p.Spec, seen.InstalledOn(all.facts))
 	}
-	return seen, hosts.facts, s.source(ctx, p, &seen)
+	return seen, all.facts, s.source(ctx, p, &seen)
 }
 
 // confirm records that the hosts were read from the API server itself, so that a host that is not
@@ -155,7 +157,7 @@ func (s *site) look(ctx context.Context, p *v1alpha1.Provisioning) (plan.Seen, e
 		configMap, key string
 		into           any
 	}{
-		{contract.InventoryName(p.Name), contract.KeyNodes, &seen.Nodes},
+		{contract.InstalledName(p.Name), contract.KeyClaimed, &seen.Nodes},
 		{contract.InstalledName(p.Name), contract.KeyHosts, &seen.States},
 		{contract.InstalledName(p.Name), contract.KeyInstalled, installed},
 		{contract.PluginsName(p.Name), contract.KeyPlugins, &seen.Plugins.Record},

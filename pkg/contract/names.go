@@ -177,6 +177,10 @@ const (
 	KeyJoined     = "joined.json"   // UIDs of the hosts on which a playbook succeeded, in <name>-installed, written by kubespray
 	// KeyInstalled, in <name>-installed, is Installed as JSON, written by kubespray.
 	KeyInstalled = "installed.json"
+	// KeyClaimed, in <name>-installed, has as JSON the nodes ([]Node) for which select-hosts has claimed hosts at last, also
+	// standby nodes and nodes that are still to be installed. select-hosts writes it. KeyInstalled says which of them are
+	// members of the cluster.
+	KeyClaimed = "claimed.json"
 	// KeyComplete, in <name>-installed, has the value "true" if the cluster was complete and healthy
 	// once. The task kubespray writes it as soon as it knows, so that a later attempt keeps the
 	// cluster even if the rest of that run failed (see Request.Complete).

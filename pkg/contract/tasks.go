@@ -58,7 +58,7 @@ var Tasks = []Task{
 		Params:      []string{ParamProvisioning},
 		Workspaces:  []string{WorkspaceRequest},
 		Results:     []string{ResultHosts, ResultCount},
-		ConfigMaps:  []func(string) string{InventoryName},
+		ConfigMaps:  []func(string) string{InventoryName, InstalledName},
 		Verbs:       []string{"get", "update"},
 		ClaimsHosts: true,
 	},

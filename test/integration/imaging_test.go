@@ -37,7 +37,7 @@ func selectHosts(t *testing.T, ctx context.Context, c client.WithWatch, request 
 	go func() { done <- imageHosts(controllerCtx, request) }()
 	go hurry(controllerCtx, c, request.Namespace)
 	log := &bytes.Buffer{}
-	out, err := selecthosts.Run(ctx, selecthosts.Input{Request: request}, selecthosts.Ports{Hosts: c, Inventory: memoryInventory{}, Log: log})
+	out, err := selecthosts.Run(ctx, selecthosts.Input{Request: request}, selecthosts.Ports{Hosts: c, Record: memoryInventory{}, Outcome: memoryInventory{}, Log: log})
 	within(t, 3*time.Minute, "hosts that the task gave up are released", func() bool {
 		var list metal3.BareMetalHostList
 		return c.List(ctx, &list, client.InNamespace(request.Namespace), client.HasLabels{contract.LabelRelease},

@@ -321,12 +321,11 @@ func TestMoveNeedsItsHost(t *testing.T) {
 			before, after := edge(pinned("02:00:00:00:00:02")), edge(pinned(v1alpha1.MAC(test.pin)))
 			after.Generation = 2
 			pr := run(before, 1, ended(corev1.ConditionTrue, "Succeeded"))
-			world := []runtime.Object{after, sshKey(), pr, requestOf(t, pr, before, settings.Depot{}), written(contract.InventoryName(after.Name), contract.KeyNodes, string(list))}
+			record := written(contract.InstalledName(after.Name), contract.KeyClaimed, string(list))
 			if request, err := from.Provisioning(before, settings.Depot{}); err == nil && !test.forgotten {
-				record, _ := json.Marshal(contract.Installed{Request: request, Nodes: nodes[:3]})
-				world = append(world, written(contract.InstalledName(after.Name), contract.KeyInstalled, string(record)))
+				record.Data[contract.KeyInstalled] = asJSON(t, contract.Installed{Request: request, Nodes: nodes[:3]})
 			}
-			w := newFixture(t, hosts, world, nil)
+			w := newFixture(t, hosts, []runtime.Object{after, sshKey(), pr, requestOf(t, pr, before, settings.Depot{}), record}, nil)
 			w.settle(t)
 			if starts := w.runNamed(t, "edge-1-remove-nodes-2") != nil; starts != test.starts {
 				t.Errorf("the node is removed: %t, want %t", starts, test.starts)

@@ -42,7 +42,7 @@ func twoPlanes(t *testing.T) (*fixture, *fakeHosts) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newFixture(t, site, []runtime.Object{p, sshKey(), done, written(contract.InventoryName(name), contract.KeyNodes, string(text)), key, secret}, nil)
+	w := newFixture(t, site, []runtime.Object{p, sshKey(), done, written(contract.InstalledName(name), contract.KeyClaimed, string(text)), key, secret}, nil)
 	w.settle(t)
 	return w, site
 }

@@ -336,6 +336,15 @@ func (w *fixture) giveUIDs(t *testing.T) {
 	})
 }
 
+// record replaces the record of the cluster.
+func (w *fixture) record(t *testing.T, cm *corev1.ConfigMap) {
+	t.Helper()
+	if err := w.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), cm, cm.Namespace); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(t)
+}
+
 func (w *fixture) add(t *testing.T, o runtime.Object, inCache bool) {
 	t.Helper()
 	tracker, kind := w.kube.Tracker(), ""

@@ -247,9 +247,6 @@ func hasControlPlane(r contract.Request) bool {
 
 // observeObjects reads the objects that tasks wrote, and the kubeconfig.
 func (r *Reconciler) observeObjects(ctx context.Context, p *v1alpha1.Provisioning, now time.Time, seen *plan.Seen) error {
-	if err := r.readJSON(p, contract.InventoryName(p.Name), contract.KeyNodes, &seen.Nodes); err != nil {
-		return err
-	}
 	if err := r.readJSON(p, contract.ProgressName(p.Name), contract.KeyProgress, &seen.Progress); err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func (all texts) drop() {
 	}
 }
 
-// readStates reads the states of the hosts and the record of the cluster.
+// readStates reads the states of the hosts, the record of the cluster and the claimed nodes.
 func (r *Reconciler) readStates(p *v1alpha1.Provisioning, cm *corev1.ConfigMap, seen *plan.Seen) {
 	all := r.parsed.about(keyOf(p))
 	seen.States = parse(all, cm.Name, contract.KeyHosts, cm.Data[contract.KeyHosts], readHostStates)
@@ -103,6 +103,7 @@ func (r *Reconciler) readStates(p *v1alpha1.Provisioning, cm *corev1.ConfigMap, 
 	seen.Recorded = seen.States != nil
 	seen.Proved = cm.Data[contract.KeyProved]
 	seen.Memory = parse(all, cm.Name, contract.KeyInstalled, cm.Data[contract.KeyInstalled], readInstalled)
+	all.readJSON(cm.Name, contract.KeyClaimed, cm.Data[contract.KeyClaimed], &seen.Nodes)
 }
 
 // readHostStates returns nil if there are no states, or if they cannot be parsed.

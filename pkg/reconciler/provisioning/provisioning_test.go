@@ -38,7 +38,7 @@ var ask = []string{"list pods", "list pipelineruns", "list taskruns"}
 var askDeleting = append([]string{"get namespaces site", ask[0], "get configmaps edge-1-installed"}, ask[1:]...)
 
 // askAll are the calls before hosts are released on which nothing was installed.
-var askAll = append([]string{ask[0], "get configmaps edge-1-installed", "get configmaps edge-1-inventory", "get configmaps edge-1-software"}, ask[1:]...)
+var askAll = append([]string{ask[0], "get configmaps edge-1-installed", "get configmaps edge-1-software"}, ask[1:]...)
 
 func TestReconcile(t *testing.T) {
 	unvisited := edge(func(p *v1alpha1.Provisioning) { p.Finalizers = nil })
@@ -358,10 +358,13 @@ func wants(cpus int32) func(*v1alpha1.Provisioning) {
 }
 
 // written returns a ConfigMap of edge-1 with data that a task wrote.
-func written(name, key, text string) *corev1.ConfigMap {
+func written(name string, data ...string) *corev1.ConfigMap {
 	for _, cm := range resources.MakeTaskConfigMaps(edge()) {
 		if cm.Name == name {
-			cm.Data = map[string]string{key: text}
+			cm.Data = map[string]string{}
+			for i := 0; i < len(data); i += 2 {
+				cm.Data[data[i]] = data[i+1]
+			}
 			return cm
 		}
 	}
@@ -401,12 +404,12 @@ func checkEvents(t *testing.T, recorded <-chan string, want []string) {
 func succeed(t *testing.T, w *fixture, started *tekton.PipelineRun) (certificate string) {
 	t.Helper()
 	w.hosts.all = held().all
-	inventory, err := w.kube.CoreV1().ConfigMaps("site").Get(t.Context(), "edge-1-inventory", metav1.GetOptions{})
+	record, err := w.kube.CoreV1().ConfigMaps("site").Get(t.Context(), "edge-1-installed", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	inventory.Data = map[string]string{contract.KeyNodes: `[{"name":"master-1","roles":["control-plane"],"host":"host-1","address":"10.0.0.1"}]`}
-	if err := w.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), inventory, "site"); err != nil {
+	record.Data = map[string]string{contract.KeyClaimed: `[{"name":"master-1","roles":["control-plane"],"host":"host-1","address":"10.0.0.1"}]`}
+	if err := w.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), record, "site"); err != nil {
 		t.Fatal(err)
 	}
 	started.UID = "uid-run"

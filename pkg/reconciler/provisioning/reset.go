@@ -1,11 +1,9 @@
 package provisioning
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -39,21 +37,6 @@ func requestFor(seen plan.Seen, next plan.Step) contract.Request {
 	request.Lost = append(slices.Clone(request.Lost), seen.NodesOf(seen.PassOver)...)
 	request.Complete = seen.Complete()
 	return request
-}
-
-// nodesOf returns the nodes of hosts as the labels of their claims describe them.
-func nodesOf(held []hosts.Host, access contract.Access) []contract.Node {
-	var nodes []contract.Node
-	for _, h := range held {
-		if h.Node == "" {
-			continue
-		}
-		n := nodeFrom(h, access)
-		n.Set, n.Standby = h.Set, h.Standby
-		nodes = append(nodes, n)
-	}
-	slices.SortFunc(nodes, func(a, b contract.Node) int { return strings.Compare(a.Name, b.Name) })
-	return nodes
 }
 
 // ensureMembers writes the nodes of a run that removes nodes into the inventory's ConfigMap: the nodes
@@ -98,7 +81,7 @@ func withFacts(n contract.Node, held []hosts.Host, access contract.Access) contr
 	if n.Address != "" || i < 0 {
 		return n
 	}
-	made := nodeFrom(held[i], access)
+	made := plan.ClaimedNode(held[i], access)
 	made.Name = n.Name
 	return made
 }
@@ -145,24 +128,8 @@ func nodesToReset(seen plan.Seen, held []hosts.Host, names []string) []contract.
 			nodes = append(nodes, seen.Nodes[i])
 			continue
 		}
-		nodes = append(nodes, nodeFrom(h, seen.Request.Access))
+		nodes = append(nodes, plan.ClaimedNode(h, seen.Request.Access))
 	}
 	slices.SortFunc(nodes, func(a, b contract.Node) int { return strings.Compare(a.Name, b.Name) })
 	return nodes
-}
-
-func nodeFrom(h hosts.Host, access contract.Access) contract.Node {
-	n := contract.Node{Name: cmp.Or(h.Node, h.Labels[contract.LabelFormerNode], h.Name), Host: h.Name, HostUID: h.UID, MACs: h.MACs}
-	for _, role := range []string{contract.RoleControlPlane, contract.RoleWorker} {
-		if h.Labels[contract.LabelRolePrefix+role] != "" {
-			n.Roles = append(n.Roles, role)
-		}
-	}
-	if len(n.Roles) == 0 {
-		n.Roles = []string{contract.RoleWorker}
-	}
-	if ip := h.Address("", access); ip != (netip.Addr{}) {
-		n.Address = ip.String()
-	}
-	return n
 }

@@ -76,7 +76,7 @@ func ruined(t *testing.T, asked string, others ...runtime.Object) *fixture {
 	}
 	pr := run(p, 1, ended(corev1.ConditionTrue, "Succeeded"))
 	for _, o := range []runtime.Object{p, pr, requestOf(t, pr, p, w.settings.Depot),
-		written(contract.InventoryName(p.Name), contract.KeyNodes, string(list)), written(contract.InstalledName(p.Name), contract.KeyInstalled, string(record))} {
+		written(contract.InstalledName(p.Name), contract.KeyClaimed, string(list), contract.KeyInstalled, string(record))} {
 		w.add(t, o, true)
 	}
 	return w

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -35,9 +34,9 @@ func TestReplacedHostThatReturnsIsReset(t *testing.T) {
 	for _, n := range members {
 		states[n.HostUID] = contract.HostUsed
 	}
-	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: members}))
+	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: members}), contract.KeyClaimed, asJSON(t, nodes))
 	cm.Data[contract.KeyHosts] = asJSON(t, states)
-	w.add(t, cm, true)
+	w.record(t, cm)
 
 	if err := w.visit(t, at); err != nil {
 		t.Fatal(err)
@@ -85,13 +84,13 @@ func TestHostThatWasResetIsReleasedWithoutAMark(t *testing.T) {
 		t.Fatal(err)
 	}
 	members := slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return n.Standby })
-	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: members}))
+	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: members}), contract.KeyClaimed, asJSON(t, nodes))
 	states := contract.HostStates{back.UID: contract.HostClean}
 	for _, n := range members {
 		states[n.HostUID] = contract.HostUsed
 	}
 	cm.Data[contract.KeyHosts] = asJSON(t, states)
-	w.add(t, cm, true)
+	w.record(t, cm)
 	_ = w.visit(t, at) // comes back
 	if !slices.Contains(site.released, "host-5") || !slices.Contains(site.marked, "host-5=/ ") {
 		t.Errorf("released %q, marks %q; calls: %q", site.released, site.marked, w.calls())
@@ -124,17 +123,15 @@ func TestNoHostIsReleasedOnAnOldRecord(t *testing.T) {
 				t.Fatal(err)
 			}
 			record := contract.Installed{Request: request, Nodes: nodes[:3], EtcdNext: 2}
-			old := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, record))
+			old := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, record), contract.KeyClaimed, asJSON(t, former))
 			old.Data[contract.KeyHosts] = `{"u1":"used","u2":"used","u3":"used","u5":"clean"}`
-			w.add(t, old, true)
+			w.record(t, old)
 			tc.change(&record)
 			installed := old.DeepCopy()
 			installed.Data[contract.KeyInstalled] = asJSON(t, record)
-			list := written(contract.InventoryName(name), contract.KeyNodes, asJSON(t, append(slices.Clone(nodes[:3]), tc.listed)))
-			for _, newer := range []*corev1.ConfigMap{installed, list} {
-				if _, err := w.kube.CoreV1().ConfigMaps(site).Update(t.Context(), newer, metav1.UpdateOptions{}); err != nil {
-					t.Fatal(err)
-				}
+			installed.Data[contract.KeyClaimed] = asJSON(t, append(slices.Clone(nodes[:3]), tc.listed))
+			if _, err := w.kube.CoreV1().ConfigMaps(site).Update(t.Context(), installed, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
 			}
 			_ = w.visit(t, at) // comes back
 			if len(all.released) > 0 {

@@ -2,7 +2,6 @@ package provisioning
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -49,34 +48,33 @@ func (r *Reconciler) observeRuns(p *v1alpha1.Provisioning, seen *plan.Seen) erro
 var errRecordBehind = &notYet{"the cache does not show yet what the last run has recorded", behind}
 
 // recordBehind reports whether the API server itself has other records of the tasks than seen: another record of the
-// cluster or of its packages, other states of hosts, another list of nodes, or claims of other hosts. The cache can show the
+// cluster or of its packages, other states of hosts, other claimed nodes, or claims of other hosts. The cache can show the
 // end of a run before what its tasks have written. Without the last change of the record, a node that has just joined looks
-// like the rest of a failed run, which another run would remove; without that of the list, a standby that was just claimed
+// like the rest of a failed run, which another run would remove; without that of the claimed nodes, a standby that was just claimed
 // looks like a host that has no use any more; without that of the packages, a node looks as if it were still to be rebooted;
 // without that of the claims, a run that removes nodes would take the rest of a failed run from the list of nodes.
 func (r *Reconciler) recordBehind(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen) (bool, error) {
 	cm, err1 := r.configMapLive(ctx, p, contract.InstalledName(p.Name))
-	list, err2 := r.configMapLive(ctx, p, contract.InventoryName(p.Name))
-	packages, err3 := r.configMapLive(ctx, p, contract.SoftwareName(p.Name))
-	held, err4 := r.hosts.HeldLive(ctx, ownerOf(p))
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	packages, err2 := r.configMapLive(ctx, p, contract.SoftwareName(p.Name))
+	held, err3 := r.hosts.HeldLive(ctx, ownerOf(p))
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return false, err
 	}
-	live, record := plan.Seen{}, seen.Memory
+	live, record, claimed := plan.Seen{}, seen.Memory, seen.Nodes
 	if cm != nil {
 		r.readStates(p, cm, &live)
 	}
 	if seen.Rebuilt {
 		record = nil
 	}
-	if list != nil {
-		_ = json.Unmarshal([]byte(list.Data[contract.KeyNodes]), &live.Nodes) // as in readJSON
+	if seen.Relisted {
+		claimed = nil
 	}
 	if packages != nil && !seen.Deleting { // see observeSoftware
 		live.Software.Record = r.readSoftware(p, packages)
 	}
 	same := equality.Semantic.DeepEqual // which cannot compare times
-	return !maps.Equal(live.States, seen.States) || !same(live.Memory, record) || !same(live.Nodes, seen.Nodes) ||
+	return !maps.Equal(live.States, seen.States) || !same(live.Memory, record) || !same(live.Nodes, claimed) ||
 		!reflect.DeepEqual(live.Software.Record, seen.Software.Record) || !holds(seen, held), nil
 }
 

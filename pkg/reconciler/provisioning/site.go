@@ -84,7 +84,9 @@ func (r *Reconciler) observeSite(ctx context.Context, p *v1alpha1.Provisioning, 
 		}
 	}
 	seen.Rebuilt = seen.Memory == nil
-	seen.Remember(nodesOf(held, seen.Request.Access))
+	claimed := plan.ClaimedNodes(held, seen.Request.Access)
+	seen.Remember(claimed)
+	seen.Relist(claimed)
 	if seen.Complete() {
 		seen.Qualify(&p.Spec, seen.InstalledOn(held))
 	}

@@ -58,7 +58,7 @@ func withTools(t *testing.T) *fixture {
 	}
 	pr := run(p, 1, ended(corev1.ConditionTrue, "Succeeded"))
 	w := newFixture(t, all, []runtime.Object{p, tools(), sshKey(), pr, requestOf(t, pr, p, depot),
-		written(contract.InventoryName(name), contract.KeyNodes, string(list)), written(contract.InstalledName(name), contract.KeyInstalled, string(record))}, nil)
+		written(contract.InstalledName(name), contract.KeyClaimed, string(list), contract.KeyInstalled, string(record))}, nil)
 	w.settings.Depot, w.packages = depot, curl("8.5")
 	return w
 }

@@ -65,7 +65,7 @@ func installedEdge(t *testing.T, site *fakeHosts, nodes []contract.Node, changes
 	}
 	p := edge(append([]func(*v1alpha1.Provisioning){withWorkers}, changes...)...)
 	done := run(p, 1, ended(corev1.ConditionTrue, "Succeeded"))
-	return newFixture(t, site, []runtime.Object{p, sshKey(), done, written(contract.InventoryName(name), contract.KeyNodes, string(text))}, nil)
+	return newFixture(t, site, []runtime.Object{p, sshKey(), done, written(contract.InstalledName(name), contract.KeyClaimed, string(text))}, nil)
 }
 
 func (w *fixture) runNamed(t *testing.T, name string) *tekton.PipelineRun {
@@ -113,6 +113,49 @@ func TestFault_SIP_4_5_13_LostHostsAreReplaced(t *testing.T) {
 	}
 }
 
+// TestRecordHasTheStandbys: the record says which standby nodes the cluster has. If it was lost, or is of a build that did not
+// write them, they are those of the claims, and nothing happens to their hosts. In each case they replace lost nodes.
+func TestRecordHasTheStandbys(t *testing.T) {
+	for title, record := range map[string]func(*corev1.ConfigMap, []contract.Node){
+		"in the record": func(cm *corev1.ConfigMap, nodes []contract.Node) { cm.Data[contract.KeyClaimed] = asJSON(t, nodes) },
+		"not there":     func(*corev1.ConfigMap, []contract.Node) {},
+		"damaged":       func(cm *corev1.ConfigMap, _ []contract.Node) { cm.Data[contract.KeyClaimed] = "{" },
+	} {
+		t.Run(title, func(t *testing.T) {
+			site, nodes := fleet()
+			w := installedEdge(t, site, nodes)
+			request, err := from.Provisioning(w.stored(t), settings.Depot{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cm := written(contract.InstalledName(name), contract.KeyHosts, `{"u1":"used","u2":"used","u3":"used"}`,
+				contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: nodes[:3], EtcdNext: 2}))
+			record(cm, nodes)
+			w.record(t, cm)
+			w.settle(t)
+			var got []string
+			for _, n := range w.stored(t).Status.Nodes {
+				got = append(got, n.Name+" on "+n.Host+" at "+n.Address+" is "+string(n.State))
+			}
+			want := []string{"master-1 on host-1 at 10.0.0.1 is Ready", "workers-1 on host-2 at 10.0.0.2 is Ready", "workers-2 on host-3 at 10.0.0.3 is Ready",
+				"workers-3 on host-4 at 10.0.0.4 is Standby"}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("nodes (-want +got):\n%s", diff)
+			}
+			if runs := w.runs(t); len(runs) != 1 || len(site.released) > 0 {
+				t.Errorf("runs %q, released %q", runs, site.released)
+			}
+			site.all = slices.Delete(site.all, 2, 3) // host-3, of workers-2
+			if err := w.visit(t, at); err != nil {
+				t.Fatal(err)
+			}
+			if w.runNamed(t, "edge-1-add-nodes-2") == nil {
+				t.Errorf("the standby does not replace the lost node; calls: %q", w.calls())
+			}
+		})
+	}
+}
+
 // TestRumoursReplaceNothing: if a host is missing only in the cache but exists at the API server,
 // nothing starts.
 func TestRumoursReplaceNothing(t *testing.T) {
@@ -144,9 +187,9 @@ func TestNoRunOnAnOldRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	record := contract.Installed{Request: request, Nodes: nodes[:3], EtcdNext: 2}
-	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, record))
+	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, record), contract.KeyClaimed, asJSON(t, nodes))
 	cm.Data[contract.KeyHosts] = `{"u1":"used","u2":"used","u3":"used"}`
-	w.add(t, cm, true)
+	w.record(t, cm)
 	w.change(t, fewer)
 	record.EtcdNext++
 	newer := cm.DeepCopy()
@@ -168,8 +211,7 @@ func TestNoRunOnAnOldRecord(t *testing.T) {
 }
 
 // TestNoRemovalWithAnOldClaim: the cache can show the end of a run before the claims of its hosts. A run that has failed has
-// left a node on such a host. Then no run removes other nodes: it would write a list of nodes without this node, and the
-// next run would look for it under the name of its host.
+// left a node on such a host. Then no run removes other nodes: it would leave this one in the cluster.
 func TestNoRemovalWithAnOldClaim(t *testing.T) {
 	site, nodes := fleet()
 	site.live, _ = fleet()
@@ -181,9 +223,10 @@ func TestNoRemovalWithAnOldClaim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: nodes[:3], EtcdNext: 2}))
+	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: nodes[:3], EtcdNext: 2}),
+		contract.KeyClaimed, asJSON(t, append(slices.Clone(nodes), left)))
 	cm.Data[contract.KeyHosts] = `{"u1":"used","u2":"used","u3":"used","u5":"used"}`
-	w.add(t, cm, true)
+	w.record(t, cm)
 	w.change(t, func(p *v1alpha1.Provisioning) { p.Spec.NodeSets[0].Count.Active = 1 })
 	_ = w.visit(t, at) // comes back
 	if w.runNamed(t, "edge-1-remove-nodes-2") != nil {
@@ -203,7 +246,7 @@ func TestNoRemovalWithAnOldClaim(t *testing.T) {
 }
 
 // TestLeftoverKeepsItsName: the rest of a failed addition is removed by the name of its node also if the list of nodes lacks
-// it, because another removal has written the list while its host was in quarantine. By the name of the host, the task
+// it, because a later run has chosen hosts while this one was in quarantine. By the name of the host, the task
 // would find no Node to delete.
 func TestLeftoverKeepsItsName(t *testing.T) {
 	site, nodes := fleet()
@@ -213,9 +256,10 @@ func TestLeftoverKeepsItsName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: nodes[:3], EtcdNext: 2}))
+	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: nodes[:3], EtcdNext: 2}),
+		contract.KeyClaimed, asJSON(t, nodes[:3]))
 	cm.Data[contract.KeyHosts] = `{"u1":"used","u2":"used","u3":"used","u5":"used"}`
-	w.add(t, cm, true)
+	w.record(t, cm)
 	w.settle(t)
 	if w.runNamed(t, "edge-1-remove-nodes-2") == nil {
 		t.Fatalf("no run; calls: %q", w.calls())
@@ -390,7 +434,7 @@ func TestRetryWithoutAHost(t *testing.T) {
 			before := edge(spec)
 			pr := run(before, 1, ended(corev1.ConditionTrue, "Succeeded"))
 			objects := []runtime.Object{edge(spec, func(p *v1alpha1.Provisioning) { p.Annotations = map[string]string{contract.AnnotationRetry: "now"} }), sshKey(),
-				pr, requestOf(t, pr, before, settings.Depot{}), written(contract.InventoryName(name), contract.KeyNodes, string(list))}
+				pr, requestOf(t, pr, before, settings.Depot{}), written(contract.InstalledName(name), contract.KeyClaimed, string(list))}
 			if tc.kubeconfig {
 				objects = append(objects, usableKubeconfig(t, before))
 			}

@@ -86,7 +86,7 @@ func upgrading(t *testing.T, edits ...func(*v1alpha1.Provisioning)) (*fixture, *
 	}
 	pr := run(before, 1, ended(corev1.ConditionTrue, "Succeeded"))
 	return newFixture(t, hosts, []runtime.Object{after, sshKey(), pr, requestOf(t, pr, before, settings.Depot{}),
-		written(contract.InventoryName(after.Name), contract.KeyNodes, string(list)), written(contract.InstalledName(after.Name), contract.KeyInstalled, string(record))}, nil), after
+		written(contract.InstalledName(after.Name), contract.KeyClaimed, string(list), contract.KeyInstalled, string(record))}, nil), after
 }
 
 func needsNoHost(t *testing.T, w *fixture, after *v1alpha1.Provisioning) {

@@ -44,7 +44,7 @@ func (w *simSite) runTask(j *simJob, run *tekton.PipelineRun, name string) error
 		return w.depotError()
 	case contract.TaskSelectHosts:
 		out, err := selecthosts.Run(ctx, selecthosts.Input{Request: request},
-			selecthosts.Ports{Hosts: simHostClient{c: j.c}, Inventory: inventory, Log: io.Discard})
+			selecthosts.Ports{Hosts: simHostClient{c: j.c}, Record: simStore{j.c, contract.InstalledName(cluster)}, Outcome: inventory, Log: io.Discard})
 		j.results = out.Results()
 		return err
 	case contract.TaskRenderInventory:

@@ -93,7 +93,7 @@ func (r *Reconciler) observeCluster(v *view) (installed contract.Installed, err 
 	v.record, _ = contract.ParseSoftwareRecord(record) // one that cannot be read is as if there was none
 	v.installed, v.nodes = v.cluster.Status.InstalledDigest != "", installed.Nodes
 	if len(v.nodes) == 0 {
-		err = r.readJSON(v.cluster, contract.InventoryName(v.cluster.Name), contract.KeyNodes, &v.nodes)
+		err = r.readJSON(v.cluster, contract.InstalledName(v.cluster.Name), contract.KeyClaimed, &v.nodes)
 	}
 	if !v.installed {
 		return contract.Installed{}, err

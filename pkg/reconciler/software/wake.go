@@ -87,7 +87,7 @@ func (w waker) configMapChanged(o any) {
 		return
 	}
 	cluster := cm.GetLabels()[contract.LabelCluster]
-	if !slices.Contains([]string{contract.SoftwareName(cluster), contract.InstalledName(cluster), contract.InventoryName(cluster)}, cm.GetName()) {
+	if !slices.Contains([]string{contract.SoftwareName(cluster), contract.InstalledName(cluster)}, cm.GetName()) {
 		return
 	}
 	names := []string{cluster}

@@ -38,13 +38,14 @@ func (o Output) Results() map[string]string {
 
 // Ports are the functions and objects through which the task reaches the outside.
 type Ports struct {
-	Hosts     client.WithWatch // reads from the API server, not from a cache
-	Inventory Inventory
-	Log       io.Writer
+	Hosts client.WithWatch // reads from the API server, not from a cache
+	// Record is the record of the cluster, which outlives the run. Outcome is for the later tasks of the run.
+	Record, Outcome Store
+	Log             io.Writer
 }
 
-// Inventory stores the nodes, which later tasks read.
-type Inventory interface {
+// Store stores the nodes.
+type Store interface {
 	Set(ctx context.Context, key, value string) error
 }
 
@@ -95,7 +96,7 @@ func complete(ctx context.Context, request contract.Request, claimed *claim.Clai
 			return err
 		}
 	}
-	return store(ctx, ports.Inventory, claimed.Nodes)
+	return store(ctx, ports, claimed.Nodes)
 }
 
 // image waits until the hosts run the image. A host on which Metal3 fails is replaced alone. If no
@@ -132,12 +133,16 @@ func awaited(request contract.Request, nodes []contract.Node) []contract.Node {
 	return slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return n.Standby })
 }
 
-func store(ctx context.Context, inventory Inventory, nodes []contract.Node) error {
+// store writes the record first: what later runs must know is then never only in what this run leaves behind.
+func store(ctx context.Context, ports Ports, nodes []contract.Node) error {
 	text, err := json.MarshalIndent(nodes, "", "  ")
 	if err != nil {
 		return err
 	}
-	return inventory.Set(ctx, contract.KeyNodes, string(text)+"\n")
+	if err := ports.Record.Set(ctx, contract.KeyClaimed, string(text)+"\n"); err != nil {
+		return err
+	}
+	return ports.Outcome.Set(ctx, contract.KeyNodes, string(text)+"\n")
 }
 
 func output(nodes []contract.Node) Output {

@@ -100,12 +100,13 @@ func countHeld(t *testing.T, c client.Client) int {
 }
 
 func TestRun(t *testing.T) {
-	c, inventory, log := site(interceptor.Funcs{}, host(1), host(2), host(3)), &memory{data: map[string]string{}}, &bytes.Buffer{}
+	c, log := site(interceptor.Funcs{}, host(1), host(2), host(3)), &bytes.Buffer{}
+	record, outcome := &memory{data: map[string]string{}}, &memory{data: map[string]string{}}
 	var got Output
 	for range 2 { // twice equals once
 		log.Reset()
 		var err error
-		if got, err = Run(ctx, Input{Request: request()}, Ports{c, inventory, log}); err != nil {
+		if got, err = Run(ctx, Input{Request: request()}, Ports{c, record, outcome, log}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,8 +114,11 @@ func TestRun(t *testing.T) {
 		t.Errorf("output (-want +got):\n%s", diff)
 	}
 	var nodes []contract.Node
-	if err := json.Unmarshal([]byte(inventory.data[contract.KeyNodes]), &nodes); err != nil {
+	if err := json.Unmarshal([]byte(outcome.data[contract.KeyNodes]), &nodes); err != nil {
 		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(map[string]string{contract.KeyClaimed: outcome.data[contract.KeyNodes]}, record.data); diff != "" {
+		t.Errorf("record (-want +got):\n%s", diff)
 	}
 	want := []contract.Node{
 		{Name: "master-1", Roles: []string{contract.RoleControlPlane}, Host: "host-2", HostUID: "u1", Address: "10.0.0.2", MACs: []string{"02:00:00:00:00:02"}},
@@ -168,7 +172,7 @@ func TestRunFails(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := site(tc.meddle, tc.hosts...)
-			_, err := Run(ctx, Input{Request: request()}, Ports{c, &memory{map[string]string{}, tc.store}, &bytes.Buffer{}})
+			_, err := Run(ctx, Input{Request: request()}, Ports{c, &memory{map[string]string{}, tc.store}, &memory{map[string]string{}, tc.store}, &bytes.Buffer{}})
 			if err == nil {
 				t.Fatal("Run did not fail")
 			}
@@ -191,7 +195,7 @@ func TestExplanation(t *testing.T) {
 	log := &bytes.Buffer{}
 	r := request()
 	r.Slots[1].CPU = 16
-	_, err := Run(ctx, Input{Request: r}, Ports{site(interceptor.Funcs{}, host(1), host(2, held), host(3, failed)), &memory{}, log})
+	_, err := Run(ctx, Input{Request: r}, Ports{site(interceptor.Funcs{}, host(1), host(2, held), host(3, failed)), &memory{}, &memory{}, log})
 	if err == nil {
 		t.Fatal("Run did not fail")
 	}
@@ -222,7 +226,7 @@ func inRack(name string) func(*metal3.BareMetalHost) {
 func TestLogOfSets(t *testing.T) {
 	log, racks := &bytes.Buffer{}, &contract.Spread{TopologyKey: "rack", MaxSkew: 1}
 	c := site(interceptor.Funcs{}, host(1, inRack("r1")), host(2, inRack("r2")), host(3, inRack("r1")))
-	out, err := Run(ctx, Input{Request: set(2, 1, racks)}, Ports{c, &memory{data: map[string]string{}}, log})
+	out, err := Run(ctx, Input{Request: set(2, 1, racks)}, Ports{c, &memory{data: map[string]string{}}, &memory{data: map[string]string{}}, log})
 	if err != nil || out.Count != 3 {
 		t.Fatal(out, err)
 	}
@@ -242,7 +246,7 @@ Claimed hosts: 3
 	r := set(4, 0, racks)
 	r.Provisioning = "edge-2"
 	c = site(interceptor.Funcs{}, host(1, inRack("r1")), host(2, inRack("r1")), host(3, inRack("r1")), host(4, inRack("r2")), host(5))
-	if _, err := Run(ctx, Input{Request: r}, Ports{c, &memory{}, log}); err == nil {
+	if _, err := Run(ctx, Input{Request: r}, Ports{c, &memory{}, &memory{}, log}); err == nil {
 		t.Fatal("four nodes got hosts")
 	}
 	for _, part := range []string{"The spread of set w prevents an assignment: maxSkew 1 allows at most 3 nodes.", "  RACK  HOSTS THAT FIT\n  r2    1\n  r1    3\n"} {
@@ -255,7 +259,7 @@ Claimed hosts: 3
 // A lost host stays claimed, and the log tells the user what to do.
 func TestLogOfKeptHosts(t *testing.T) {
 	c, log := site(interceptor.Funcs{}, host(1), host(2)), &bytes.Buffer{}
-	ports := Ports{c, &memory{data: map[string]string{}}, log}
+	ports := Ports{c, &memory{data: map[string]string{}}, &memory{data: map[string]string{}}, log}
 	if _, err := Run(ctx, Input{Request: set(1, 1, nil)}, ports); err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +342,7 @@ func TestFailingHostIsReplacedAlone(t *testing.T) {
 	want := map[string]string{"host-1": "release: image-failed", "host-2": "worker-1", "host-3": "master-1"}
 	r := imaged()
 	for range 2 { // twice equals once
-		out, err := Run(ctx, Input{Request: r}, Ports{c, &memory{data: map[string]string{}}, log})
+		out, err := Run(ctx, Input{Request: r}, Ports{c, &memory{data: map[string]string{}}, &memory{data: map[string]string{}}, log})
 		if err != nil || out.Hosts != "master-1=host-3 worker-1=host-2" {
 			t.Fatalf("Run = %+v, %v\n%s", out, err, log)
 		}
@@ -357,7 +361,7 @@ func TestFailingHostIsReplacedAlone(t *testing.T) {
 // claim and its image. The next run uses both as soon as another host is there.
 func TestGoodHostsStayIfNoHostReplacesTheFailedOne(t *testing.T) {
 	c, log := site(imagesAndFails("host-1"), host(1, available), host(2, available)), &bytes.Buffer{}
-	r, ports := imaged(), Ports{c, &memory{data: map[string]string{}}, log}
+	r, ports := imaged(), Ports{c, &memory{data: map[string]string{}}, &memory{data: map[string]string{}}, log}
 	_, err := Run(ctx, Input{Request: r}, ports)
 	if err == nil {
 		t.Fatal("Run did not fail")
@@ -399,7 +403,7 @@ func TestStoppedRunKeepsItsHosts(t *testing.T) {
 	c := site(never, host(1, available), host(2, available), host(3, available))
 	for range 2 {
 		stopped, stop := context.WithTimeout(ctx, 200*time.Millisecond)
-		_, err := Run(stopped, Input{Request: imaged()}, Ports{c, &memory{}, &bytes.Buffer{}})
+		_, err := Run(stopped, Input{Request: imaged()}, Ports{c, &memory{}, &memory{}, &bytes.Buffer{}})
 		stop()
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("Run: %v; want a deadline", err)
@@ -432,7 +436,7 @@ func TestErrorOfTheImagePassesOverNoHost(t *testing.T) {
 				}
 			}
 		}()
-		_, err := Run(t.Context(), Input{Request: imaged()}, Ports{c, &memory{}, &bytes.Buffer{}})
+		_, err := Run(t.Context(), Input{Request: imaged()}, Ports{c, &memory{}, &memory{}, &bytes.Buffer{}})
 		if err == nil || !strings.Contains(err.Error(), "the image does not exist: upload it") {
 			t.Errorf("Run: %v", err)
 		}
@@ -448,7 +452,7 @@ func TestErrorOfTheImagePassesOverNoHost(t *testing.T) {
 // and does not fail if that host fails. A lost worker is therefore replaced without delay.
 func TestRunWaitsForNoStandbyOfARunningCluster(t *testing.T) {
 	c := site(imagesAndFails("host-2"), host(1), host(2, available))
-	ports := Ports{c, &memory{data: map[string]string{}}, &bytes.Buffer{}}
+	ports := Ports{c, &memory{data: map[string]string{}}, &memory{data: map[string]string{}}, &bytes.Buffer{}}
 	if _, err := Run(ctx, Input{Request: set(1, 0, nil)}, ports); err != nil {
 		t.Fatal(err)
 	}
@@ -473,7 +477,7 @@ func TestRunIsTriedAgainWithoutTheRightToASecret(t *testing.T) {
 	}, host(1, available), host(2, available))
 	r := request()
 	r.OSImage = &contract.OSImage{URL: "http://depot/jammy.qcow2", UserData: "$(host)-user"}
-	_, err := Run(ctx, Input{Request: r}, Ports{c, &memory{}, &bytes.Buffer{}})
+	_, err := Run(ctx, Input{Request: r}, Ports{c, &memory{}, &memory{}, &bytes.Buffer{}})
 	if err == nil {
 		t.Fatal("Run did not fail")
 	}

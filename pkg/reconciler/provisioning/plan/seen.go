@@ -88,9 +88,11 @@ type Seen struct {
 	Pods []string
 
 	// Site has, by name, the hosts that this Provisioning holds and the hosts of its nodes. Nodes
-	// are the nodes that select-hosts has stored.
-	Site  map[string]Host
-	Nodes []contract.Node
+	// are the nodes for which select-hosts has claimed hosts at last (contract.KeyClaimed). Relisted means that
+	// the record lacks them, and that they were made from the claims.
+	Site     map[string]Host
+	Nodes    []contract.Node
+	Relisted bool
 	// Memory is the record of what is installed; nil: there is none, and it could not be rebuilt.
 	Memory *contract.Installed
 	// Rebuilt means that Memory was rebuilt, because no task has stored it.

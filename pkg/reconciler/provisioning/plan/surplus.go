@@ -53,7 +53,7 @@ func (s Seen) leftovers() []contract.Node {
 		if !h.Ours || h.Lost || h.Leaving || !s.used(h) || s.isMember(name) {
 			continue
 		}
-		// The list of nodes lacks it if another removal has written the list while the host was in quarantine.
+		// The list of nodes lacks it if a later run has chosen hosts while this one was in quarantine.
 		n := contract.Node{Name: cmp.Or(h.Labels[contract.LabelNode], name), Host: name, HostUID: h.UID, Roles: []string{contract.RoleWorker}}
 		if i := slices.IndexFunc(s.Nodes, func(n contract.Node) bool { return n.Host == name && n.HostUID == h.UID }); i >= 0 {
 			n = s.Nodes[i]

@@ -122,7 +122,7 @@ func TestRights(t *testing.T) {
 		}
 	}
 	want := map[string][]string{
-		"edge-1-select-hosts":       {"get", "update", "edge-1-inventory"},
+		"edge-1-select-hosts":       {"get", "update", "edge-1-inventory", "edge-1-installed"},
 		"edge-1-render-inventory":   {"get", "update", "edge-1-inventory"},
 		"edge-1-kubespray":          {"get", "update", "edge-1-known-hosts", "edge-1-progress", "edge-1-installed", "edge-1-software"},
 		"edge-1-collect-kubeconfig": {"get", "edge-1-known-hosts"},
