@@ -54,13 +54,14 @@ func text(value string) string {
 
 func changedVars(was, is contract.Request) []string {
 	changed := map[string]bool{}
-	for name, value := range was.Vars {
-		if !sameJSON(is.Vars[name], value) {
+	before, after := was.AllVars(), is.AllVars()
+	for name, value := range before {
+		if !sameJSON(after[name], value) {
 			changed[name] = true
 		}
 	}
-	for name := range is.Vars {
-		if _, had := was.Vars[name]; !had {
+	for name := range after {
+		if _, had := before[name]; !had {
 			changed[name] = true
 		}
 	}

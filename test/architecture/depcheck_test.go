@@ -48,6 +48,7 @@ var layers = []layer{
 	{folder: "pkg/inventory/", ours: []string{"pkg/contract/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/backup/", ours: []string{"pkg/contract/", "pkg/depot/protocol/"}, foreign: []string{"filippo.io/age/"}},
 	{folder: "pkg/software/", ours: []string{"pkg/apis/", "pkg/contract/", "pkg/depot/protocol/"}, foreign: []string{"k8s.io/apimachinery/", "pault.ag/go/debian/version"}},
+	{folder: "pkg/secretvars/", foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/shrink/", ours: []string{"pkg/contract/"}, foreign: []string{}},
 	{folder: "pkg/runs/", ours: []string{"pkg/contract/"}, foreign: []string{"github.com/tektoncd/pipeline/pkg/apis/", "k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/utils/ptr/", "knative.dev/pkg/apis/"}},
 	{folder: "pkg/machine/", ours: []string{"pkg/contract/"}, foreign: []string{}},
@@ -74,16 +75,16 @@ var layers = []layer{
 	{folder: "pkg/access/cluster/", ours: []string{"pkg/access/", "pkg/contract/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/"}},
 
 	// Tasks and the reconciler do not import each other. They share only packages of lower layers.
-	{folder: "pkg/tasks/", ours: []string{"pkg/access/", "pkg/hosts/", "pkg/inventory/", "pkg/shrink/", "pkg/ansible/", "pkg/ssh/", "pkg/machine/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/", "pkg/backup/", "pkg/upgrade/", "pkg/plugin/"}},
+	{folder: "pkg/tasks/", ours: []string{"pkg/access/", "pkg/hosts/", "pkg/inventory/", "pkg/shrink/", "pkg/ansible/", "pkg/ssh/", "pkg/machine/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/", "pkg/backup/", "pkg/upgrade/", "pkg/plugin/", "pkg/secretvars/"}},
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
-	{folder: "pkg/reconciler/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/change/", "pkg/client/", "pkg/health/", "pkg/hosts/", "pkg/ssh/", "pkg/backup/", "pkg/contract/", "pkg/plugin/", "pkg/runs/", "pkg/settings/", "pkg/software/", "pkg/depot/protocol/"}},
+	{folder: "pkg/reconciler/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/change/", "pkg/client/", "pkg/health/", "pkg/hosts/", "pkg/ssh/", "pkg/backup/", "pkg/contract/", "pkg/plugin/", "pkg/runs/", "pkg/secretvars/", "pkg/settings/", "pkg/software/", "pkg/depot/protocol/"}},
 	{folder: "pkg/reconciler/packages/", ours: []string{"pkg/depot/client/", "pkg/depot/protocol/", "pkg/settings/"}},
 	{folder: "pkg/reconciler/backup/", ours: []string{"pkg/apis/", "pkg/artifacts/", "pkg/backup/", "pkg/client/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/reconciler/", "pkg/runs/", "pkg/settings/"}},
 	{folder: "pkg/reconciler/backup/plan/", ours: []string{"pkg/apis/", "pkg/backup/", "pkg/contract/", "pkg/runs/", "pkg/settings/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
 	{folder: "pkg/reconciler/provisioning/plan/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/contract/", "pkg/health/", "pkg/hosts/", "pkg/inventory/", "pkg/plugin/", "pkg/runs/", "pkg/software/"}},
 	{folder: "pkg/change/", ours: []string{"pkg/contract/", "pkg/upgrade/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
-	{folder: "pkg/cli/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/backup/", "pkg/change/", "pkg/reconciler/provisioning/plan/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/plugin/", "pkg/runs/", "pkg/settings/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/"}},
+	{folder: "pkg/cli/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/backup/", "pkg/change/", "pkg/reconciler/provisioning/plan/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/plugin/", "pkg/runs/", "pkg/secretvars/", "pkg/settings/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 
 	{folder: "cmd/", ours: []string{"pkg/"}},
 	{folder: "test/", ours: []string{"pkg/", "test/"}},
