@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,15 +27,40 @@ func FileName(entry int, variable string) string {
 	return name
 }
 
-// Read returns the variables in the workspace, and their digests. Without the workspace there are none.
-func Read(dir string) (vars map[string]json.RawMessage, digests map[string]string, err error) {
+// Values are variables with their values, and the digests of these.
+type Values struct {
+	Vars    map[string]json.RawMessage
+	Digests map[string]string
+}
+
+// Only returns the values of the variables that a request has (contract.Request.SecretVars). The others are also in
+// spec.kubespray.vars, which win.
+func (v Values) Only(requested map[string]string) map[string]json.RawMessage {
+	vars := maps.Clone(v.Vars)
+	maps.DeleteFunc(vars, func(name string, _ json.RawMessage) bool { _, has := requested[name]; return !has })
+	return vars
+}
+
+// Differ returns the names of the requested variables, sorted, that have other values or none.
+func (v Values) Differ(requested map[string]string) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(requested)) {
+		if v.Digests[name] != requested[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Read returns the variables in the workspace. Without the workspace there are none.
+func Read(dir string) (Values, error) {
 	if dir == "" {
-		return nil, nil, nil
+		return Values{}, nil
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the variables of Secrets: %w", err)
+		return Values{}, fmt.Errorf("read the variables of Secrets: %w", err)
 	}
+	var vars map[string]json.RawMessage
 	var names []string
 	for _, e := range entries { // kubelet's own entries begin with ..
 		if name := e.Name(); name != KeyFile && !strings.HasPrefix(name, ".") {
@@ -45,26 +71,26 @@ func Read(dir string) (vars map[string]json.RawMessage, digests map[string]strin
 	for _, name := range names {
 		text, err := readFile(filepath.Join(dir, name))
 		if err != nil {
-			return nil, nil, err
+			return Values{}, err
 		}
 		_, variable, _ := strings.Cut(name, ".")
 		found, err := Parse(Content{Variable: variable, Text: text})
 		if err != nil {
-			return nil, nil, fmt.Errorf("the content of entry %s of spec.kubespray.varsFrom %w", name, err)
+			return Values{}, fmt.Errorf("the content of entry %s of spec.kubespray.varsFrom %w", name, err)
 		}
 		vars = Merge(vars, found)
 	}
 	if len(vars) == 0 {
-		return nil, nil, nil
+		return Values{}, nil
 	}
 	key, err := readFile(filepath.Join(dir, KeyFile))
 	if err == nil && len(key) == 0 {
 		err = errors.New("the key of the digests is empty")
 	}
 	if err != nil {
-		return nil, nil, err
+		return Values{}, err
 	}
-	return vars, Digests(key, vars), nil
+	return Values{vars, Digests(key, vars)}, nil
 }
 
 func readFile(path string) ([]byte, error) {

@@ -139,7 +139,8 @@ func TestRead(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "..2026_11_27"), 0o700); err != nil { // kubelet's own
 		t.Fatal(err)
 	}
-	vars, digests, err := Read(dir)
+	values, err := Read(dir)
+	vars, digests := values.Vars, values.Digests
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,20 +152,27 @@ func TestRead(t *testing.T) {
 		t.Errorf("digests (-want +got):\n%s", diff)
 	}
 	write(FileName(2, ""), "s3cret")
-	if _, _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "entry 002 of spec.kubespray.varsFrom is not a YAML mapping") {
+	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "entry 002 of spec.kubespray.varsFrom is not a YAML mapping") {
 		t.Errorf("error %v", err)
 	}
-	if vars, _, err := Read(""); vars != nil || err != nil {
-		t.Errorf("without the workspace: %v, %v", vars, err)
+	if values, err := Read(""); values.Vars != nil || err != nil {
+		t.Errorf("without the workspace: %v, %v", values, err)
 	}
-	if _, _, err := Read(filepath.Join(dir, "missing")); err == nil {
+	requested := map[string]string{"b": digests["b"], "c": "another", "d": "none"}
+	if diff := cmp.Diff([]string{"c", "d"}, values.Differ(requested)); diff != "" {
+		t.Errorf("other values (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(raw(`{"b": "second", "c": "third"}`), values.Only(requested)); diff != "" {
+		t.Errorf("requested variables (-want +got):\n%s", diff)
+	}
+	if _, err := Read(filepath.Join(dir, "missing")); err == nil {
 		t.Error("a workspace that is missing is no error")
 	}
 	empty := t.TempDir()
 	if err := os.WriteFile(filepath.Join(empty, FileName(0, "a")), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Read(empty); err == nil {
+	if _, err := Read(empty); err == nil {
 		t.Error("values without a key of digests are no error")
 	}
 }
