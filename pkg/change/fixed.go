@@ -52,6 +52,17 @@ func text(value string) string {
 	return value
 }
 
+// SecretVars returns the names of the variables, sorted, that have another value in a Secret, or are in one only before
+// or after the change.
+func SecretVars(was, is contract.Request) (changed []string) {
+	for _, name := range changedVars(was, is) {
+		if was.SecretVars[name] != is.SecretVars[name] {
+			changed = append(changed, name)
+		}
+	}
+	return changed
+}
+
 func changedVars(was, is contract.Request) []string {
 	changed := map[string]bool{}
 	before, after := was.AllVars(), is.AllVars()

@@ -105,6 +105,8 @@ const (
 	// requests that packages without automatic updates are updated too.
 	SoftwareCheck  = "check"
 	SoftwareUpdate = "update"
+	// LabelVars, on a Secret, with the value "true", allows spec.kubespray.varsFrom to name it.
+	LabelVars = "bpa.akraino.org/vars"
 	// AnnotationBackupScheduled, on a Provisioning, is the last time (RFC 3339) of spec.backup.schedule
 	// for which the controller has created a Backup, or the time at which it first saw the schedule.
 	// On a Backup, it is the time of the schedule for which the Backup was created.

@@ -27,7 +27,7 @@ var layers = []layer{
 	{folder: "pkg/upgrade/", ours: []string{"pkg/contract/"}, foreign: []string{}},
 	{folder: "pkg/apis/", ours: []string{"pkg/plugin/", "pkg/upgrade/"}, foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis", "knative.dev/pkg/kmeta/", "github.com/robfig/cron/"}},
 	{folder: "pkg/settings/", ours: []string{"pkg/apis/"}, foreign: []string{"k8s.io/api/"}},
-	{folder: "pkg/contract/from/", ours: []string{"pkg/apis/", "pkg/settings/", "pkg/contract/", "pkg/plugin/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
+	{folder: "pkg/contract/from/", ours: []string{"pkg/apis/", "pkg/settings/", "pkg/contract/", "pkg/plugin/", "pkg/secretvars/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
 	{folder: "pkg/client/", ours: []string{"pkg/apis/"}},
 	{folder: "pkg/depot/"},
 	{folder: "pkg/depot/protocol/", foreign: []string{}},

@@ -118,7 +118,8 @@ func (w *simSite) restart() {
 		hosts: simHosts{w: w, c: w.client, live: simHostClient{c: w.client}}, health: simMonitor{w},
 		queue:    newQueue(caches[kindRun], caches[kindProvisioning], func(first, others []key) { w.wake(slices.Concat(first, others)) }),
 		settings: func() Settings { return Settings{Settings: at} }, clock: w.clock, random: rand.Reader,
-		sshSecretVersion: func(_, name string) string { return w.server.objects[kindSecret][name].GetResourceVersion() },
+		vars:          &varsCache{},
+		secretVersion: func(_, name string) string { return w.server.objects[kindSecret][name].GetResourceVersion() },
 	}
 	w.dirty[name], w.dirty[otherName] = true, true
 }
