@@ -37,7 +37,10 @@ func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now 
 	status.Summarize()
 	reportCertificate(status, s)
 	reportPlugins(status, s)
-	status.PassedOver, status.SecretVars = s.passedOver(now), s.Request.SecretVars
+	status.PassedOver = s.passedOver(now)
+	if s.Invalid == "" { // otherwise there is no request
+		status.SecretVars = s.Request.SecretVars
+	}
 
 	status.InitializeConditions()
 	c := conditions{status: status, seen: s, step: step, stepErr: err, err: errors.Join(err, beside), now: now}
