@@ -135,7 +135,7 @@ func run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	if err != nil {
 		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
 	}
-	if u := in.Request.Upgrade; u == nil || u.Patch == "" { // a patch can precede other variables, and runs no playbook of kubespray then
+	if !in.Request.OnlyPatches() { // such a run has no playbook, and can have the digests of the record
 		if err := in.checkSecrets(); err != nil {
 			return Output{}, err
 		}
