@@ -162,7 +162,7 @@ e2e: up plugin ansible-core ## Test an installation with plugins and its reset, 
 	go test ./test/ansible -tags e2e -run TestImportant -count=1 -v -timeout 15m
 ifneq ($(KUBESPRAY),)
 	go test ./pkg/inventory ./pkg/tasks/playbook/acceleration -tags kubespray -run 'Kubesprays|OnKubespray' -count=1
-	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./pkg/upgrade -tags kubespray -run OnKubespray -count=1
+	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./pkg/upgrade ./pkg/secretvars -tags kubespray -run OnKubespray -count=1
 	$(call stories,50m)
 else
 	go test ./test/e2e -tags e2e -run '^TestStandIn$$' -count=1 -v -timeout 20m

@@ -33,6 +33,7 @@ func main() {
 	flag.StringVar(&mounts.InventoryDir, "inventory-dir", "", "folder with "+contract.KeyNodes+", "+contract.KeyHostsINI+" and "+contract.KeyGroupVars)
 	flag.StringVar(&mounts.SSHDir, "ssh-dir", "", "folder with "+node.KeyFile)
 	flag.StringVar(&mounts.BackupKeyDir, "backup-key-dir", "", "folder with "+backup.KeyIdentity+"; empty: the run restores no backup")
+	flag.StringVar(&mounts.VarsDir, "vars-dir", "", "folder with the values of spec.kubespray.varsFrom; empty: there are none")
 	flag.StringVar(&in.PlaybooksDir, "playbooks-dir", "/kubespray", "folder with the playbooks and their ansible.cfg")
 	flag.StringVar(&in.ScratchDir, "scratch-dir", os.TempDir(), "writable folder, preferably in memory: the private key is copied there")
 	flag.DurationVar(&in.ConnectLimit, "connect-limit", 15*time.Second, "how long the first connection to a node may take")

@@ -52,15 +52,27 @@ func text(value string) string {
 	return value
 }
 
+// SecretVars returns the names of the variables, sorted, that have another value in a Secret, or are in one only before
+// or after the change.
+func SecretVars(was, is contract.Request) (changed []string) {
+	for _, name := range changedVars(was, is) {
+		if was.SecretVars[name] != is.SecretVars[name] {
+			changed = append(changed, name)
+		}
+	}
+	return changed
+}
+
 func changedVars(was, is contract.Request) []string {
 	changed := map[string]bool{}
-	for name, value := range was.Vars {
-		if !sameJSON(is.Vars[name], value) {
+	before, after := was.AllVars(), is.AllVars()
+	for name, value := range before {
+		if !sameJSON(after[name], value) {
 			changed[name] = true
 		}
 	}
-	for name := range is.Vars {
-		if _, had := was.Vars[name]; !had {
+	for name := range after {
+		if _, had := before[name]; !had {
 			changed[name] = true
 		}
 	}

@@ -123,7 +123,8 @@ func (s State) installedLevel() level {
 
 // at returns the request with this level. The variables of a level are known if they are those of the
 // record or of the spec. Otherwise, the spec was edited twice during an upgrade, and a new node gets the
-// variables of the record; the upgrade then gives it the requested ones.
+// variables of the record; the upgrade then gives it the requested ones. Variables in Secrets have always the
+// requested values, because there is no other value of them.
 func (s State) at(r contract.Request, l level) contract.Request {
 	was := s.Installed.Request
 	r.KubernetesVersion, r.Vars, r.Release = l.version, was.Vars, was.Release

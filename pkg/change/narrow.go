@@ -37,7 +37,7 @@ func (s State) narrow() *contract.Narrow {
 	if len(changed) == 0 { // only operating systems are to be patched
 		return nil
 	}
-	narrow, ok := upgrade.NarrowOf(is.Release, slices.Compact(changed), was.Vars, is.Vars)
+	narrow, ok := upgrade.NarrowOf(is.Release, slices.Compact(changed), was.AllVars(), is.AllVars())
 	if !ok {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (s State) narrowWaits(a *ascent) string {
 	if a.narrow.On == contract.OnAllNodes {
 		return fmt.Sprintf("the variables %s concern all nodes: restore, replace or remove %s", listNames(a.narrow.Variables), lost)
 	}
-	if names := upgrade.ChangeDaemonSets(a.narrow.Variables, s.Wanted.Vars); len(names) > 0 {
+	if names := upgrade.ChangeDaemonSets(a.narrow.Variables, s.Wanted.AllVars()); len(names) > 0 {
 		return fmt.Sprintf("the variables %s change a DaemonSet, which may not replace its pods while nodes are lost: restore, replace or remove %s", listNames(names), lost)
 	}
 	return ""

@@ -78,7 +78,7 @@ func (s State) upgradeStep(operation string, a *ascent, nodes []contract.Node) S
 	r := &step.Request
 	r.KubernetesVersion, r.Vars, r.Release = a.hop.version, s.Wanted.Vars, s.Wanted.Release
 	if a.hop.settings != r.Settings() { // see patchFirst
-		r.Vars = s.Installed.Request.Vars
+		r.Vars, r.SecretVars = s.Installed.Request.Vars, s.Installed.Request.SecretVars
 	}
 	r.Members = s.Installed.Stamped(*r)
 	for i := range r.Sets {

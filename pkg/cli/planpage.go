@@ -35,6 +35,7 @@ func (v *planView) page() string {
 		fmt.Fprintf(&b, "\nRun %s is active. The operations start after it, one at a time.\n", v.Active)
 	}
 	b.WriteString(v.upgrade())
+	b.WriteString(v.secrets())
 	b.WriteString(v.losses())
 	if len(v.NotApplied) > 0 {
 		fmt.Fprintf(&b, "\nNot applied to the installed cluster:\n  %s\n", strings.Join(v.NotApplied, "\n  "))

@@ -38,6 +38,8 @@ type planView struct {
 	AddsWait bool     `json:"addsWait,omitempty"`
 	// Upgrade describes the upgrade of the nodes; nil: none is requested.
 	Upgrade *plannedUpgrade `json:"upgrade,omitempty"`
+	// SecretVars are the names of the variables that have other values in Secrets than the installed cluster.
+	SecretVars []string `json:"secretVars,omitempty"`
 	// NotApplied are the parts of the spec that are not applied to the installed cluster.
 	NotApplied []string `json:"notApplied,omitempty"`
 	// NoFit explains why there is no host for a new node.
@@ -81,6 +83,7 @@ func (s *site) plan(ctx context.Context, p *v1alpha1.Provisioning) (*planView, e
 	}
 	view.add(&seen, p, all)
 	view.addPlugins(seen)
+	view.addSecretVars(seen)
 	return view, nil
 }
 
@@ -97,6 +100,9 @@ func (s *site) seen(ctx context.Context, p *v1alpha1.Provisioning) (plan.Seen, [
 		return seen, nil, err
 	}
 	if seen.Request, err = from.Provisioning(p, parsed.Depot); err != nil {
+		return seen, nil, err
+	}
+	if err := s.addSecretVars(ctx, p, &seen); err != nil {
 		return seen, nil, err
 	}
 	for _, slot := range seen.Request.Slots {

@@ -74,6 +74,9 @@ const (
 	// Transient: many plugins become ready when something else does, and a repetition changes nothing
 	// about a plugin that is installed.
 	ReasonPluginFailed Reason = "PluginFailed"
+	// ReasonVarsChanged: a Secret of spec.kubespray.varsFrom was changed or deleted after the run was started.
+	// Transient: the next run uses the present content.
+	ReasonVarsChanged Reason = "VarsChanged"
 	// ReasonInvalidRequest: the request or the inventory is not consistent.
 	ReasonInvalidRequest Reason = "InvalidRequest"
 	// ReasonInternal: a bug, or a missing permission.
@@ -115,7 +118,7 @@ func (r Reason) Transient() bool {
 	case ReasonHostsNotAvailable, ReasonHostUnreachable, ReasonClusterUnhealthy, ReasonAPIUnavailable, ReasonImagePullFailed, ReasonPodLost,
 		ReasonPipelineMissing, ReasonArtifactsMissing, ReasonDepotUnavailable, ReasonHostProvisioningFailed,
 		ReasonDownloadFailed, ReasonPackagesLocked, ReasonTaskTimedOut, ReasonVersionSkew, ReasonResetIncomplete,
-		ReasonDrainBlocked, ReasonQuorumAtRisk, ReasonPluginFailed, ReasonHostsNotFenced:
+		ReasonDrainBlocked, ReasonQuorumAtRisk, ReasonPluginFailed, ReasonHostsNotFenced, ReasonVarsChanged:
 		return true
 	}
 	return false

@@ -105,6 +105,8 @@ const (
 	// requests that packages without automatic updates are updated too.
 	SoftwareCheck  = "check"
 	SoftwareUpdate = "update"
+	// LabelVars, on a Secret, with the value "true", allows spec.kubespray.varsFrom to name it.
+	LabelVars = "bpa.akraino.org/vars"
 	// AnnotationBackupScheduled, on a Provisioning, is the last time (RFC 3339) of spec.backup.schedule
 	// for which the controller has created a Backup, or the time at which it first saw the schedule.
 	// On a Backup, it is the time of the schedule for which the Backup was created.
@@ -144,7 +146,7 @@ const ParamPlugins = "plugins"
 // result.
 const None = "none"
 
-// Workspaces of the pipeline. They are ConfigMaps, except ssh and backup-key, which are Secrets. A run
+// Workspaces of the pipeline. They are ConfigMaps, except ssh, backup-key and vars, which are Secrets. A run
 // needs no PersistentVolumeClaim and no storage class.
 const (
 	WorkspaceRequest   = "request"   // ConfigMap <name>-run-<number>, key KeyRequest
@@ -152,6 +154,9 @@ const (
 	WorkspaceSSH       = "ssh"       // Secret with ssh-privatekey
 	// WorkspaceBackupKey is Secret BackupKeyName. Only the operation restore has it.
 	WorkspaceBackupKey = "backup-key"
+	// WorkspaceVars has the files of secretvars.FileName, from the Secrets of spec.kubespray.varsFrom. A run
+	// that needs no value of a Secret does not have it.
+	WorkspaceVars = "vars"
 )
 
 // Version is the version of the contract between the controller and the tasks. During an upgrade of
@@ -159,7 +164,7 @@ const (
 // unknown fields. Therefore, a new field needs no new version if a reader without this field
 // behaves correctly. A change that an older task would misinterpret needs a new version. Only the requests
 // with this change have it (see Request.ContractVersion), so that the other runs go on meanwhile.
-const Version = 2
+const Version = 3
 
 // Keys of the ConfigMaps. A workspace contains each key as a file with this name.
 const (
@@ -262,6 +267,10 @@ func KubeconfigKeyName(provisioning string) string { return provisioning + "-kub
 // HealthKubeconfigName returns the name of the Secret with the kubeconfig for health checks. Its user
 // may only read the state of the API server, the nodes and their Leases.
 func HealthKubeconfigName(provisioning string) string { return provisioning + "-health" }
+
+// VarsKeyName returns the name of the Secret with the key of the digests of variables in Secrets
+// (Request.SecretVars). Without the key, nobody can guess a value by its digest.
+func VarsKeyName(provisioning string) string { return provisioning + "-vars-key" }
 
 // BackupKeyName returns the name of the Secret with the key pair for the backups of a cluster. The
 // Provisioning does not own it: backups must be readable after the Provisioning was deleted.

@@ -31,14 +31,21 @@ type Narrow struct {
 // an earlier run has begun.
 const versionNarrow = 2
 
+// versionSecretVars is the first version of the contract with Request.SecretVars. An older task kubespray would run
+// the playbook without the values.
+const versionSecretVars = 3
+
 // ContractVersion returns the oldest version of the contract whose readers understand the request. A reset
-// is always possible: it needs nothing of the record.
+// is always possible: it needs nothing of the record, and no variable of a Secret.
 func (r Request) ContractVersion() int {
 	upgrades := r.Upgrade != nil && (r.Upgrade.Narrow != nil || r.Upgrade.Patch != "")
 	begun := OperationOf(r.Operation).ChangesCluster() && slices.ContainsFunc(r.Members, func(n Node) bool {
 		return n.Target != nil && (len(n.Target.Variables) > 0 || n.Target.Patch != "")
 	})
-	if upgrades || begun || r.Restore != nil {
+	switch {
+	case len(r.SecretVars) > 0 && r.Operation != OperationReset:
+		return versionSecretVars
+	case upgrades || begun || r.Restore != nil:
 		return versionNarrow
 	}
 	return 1

@@ -3,6 +3,7 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 )
@@ -124,7 +125,34 @@ type Request struct {
 	Software *SoftwareRun `json:"software,omitempty"`
 	// Vars are the user's kubespray variables. They override the variables that BPA sets.
 	Vars map[string]json.RawMessage `json:"vars,omitempty"`
+	// SecretVars has, by name, keyed digests of the user's variables whose values are in Secrets
+	// (secretvars.Digests). They are always those of the present content: an earlier one is not kept
+	// anywhere. None of them is in Vars. They override the variables that BPA and plugins set.
+	SecretVars map[string]string `json:"secretVars,omitempty"`
 }
+
+// SetsVar reports whether the user sets a variable of kubespray.
+func (r Request) SetsVar(name string) bool {
+	_, plain := r.Vars[name]
+	_, secret := r.SecretVars[name]
+	return plain || secret
+}
+
+// AllVars returns Vars together with SecretVars. The value of a secret variable is SecretValue of its digest.
+func (r Request) AllVars() map[string]json.RawMessage {
+	if len(r.SecretVars) == 0 {
+		return r.Vars
+	}
+	all := make(map[string]json.RawMessage, len(r.Vars)+len(r.SecretVars))
+	maps.Copy(all, r.Vars)
+	for name, digest := range r.SecretVars {
+		all[name], _ = json.Marshal(SecretValue(digest)) // a string can always be encoded
+	}
+	return all
+}
+
+// SecretValue is the value of a secret variable where the value itself must not be.
+func SecretValue(digest string) string { return "(in a Secret, " + digest + ")" }
 
 // Gone returns the names of the lost nodes that the run replaces or removes.
 func (r Request) Gone() []string {

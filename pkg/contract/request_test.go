@@ -40,6 +40,8 @@ func TestContractVersion(t *testing.T) {
 		"an upgrade after half variables": {Request{Operation: OperationUpgradeNodes, Members: members(&Target{Version: "1.35.4", Variables: []string{"a"}})}, 2},
 		"a reset after half a patch":      {Request{Operation: OperationReset, Members: members(&Target{Patch: "monday"})}, 1},
 		"a restore":                       {Request{Operation: OperationRestore, Restore: &Restore{}}, 2},
+		"variables in Secrets":            {Request{Operation: OperationInstall, SecretVars: map[string]string{"a": "1"}}, 3},
+		"a reset with variables":          {Request{Operation: OperationReset, SecretVars: map[string]string{"a": "1"}}, 1},
 	} {
 		if got := tc.r.ContractVersion(); got != tc.want || got > Version {
 			t.Errorf("%s has version %d, want %d", name, got, tc.want)

@@ -20,11 +20,11 @@ const DefaultRelease = "v2.31.0"
 // DefaultRelease. It never changes, because records of clusters contain such digests.
 const unnamedRelease = "v2.31.0"
 
-// Settings returns a digest of Vars. It does not depend on spaces and on the order of keys. Another
+// Settings returns a digest of Vars and SecretVars. It does not depend on spaces and on the order of keys. Another
 // release than unnamedRelease precedes it, as "v2.32.0/DIGEST": the release decides on the versions of
 // the components, too.
 func (r Request) Settings() string {
-	digest := digestOf(r.Vars)
+	digest := digestOf(r.AllVars())
 	release := cmp.Or(r.Release, DefaultRelease)
 	if release == unnamedRelease {
 		return digest

@@ -73,7 +73,7 @@ var Tasks = []Task{
 	{
 		Name:         TaskKubespray,
 		Params:       []string{ParamProvisioning, "run", ParamPlaybook, ParamPlayed},
-		Workspaces:   []string{WorkspaceRequest, WorkspaceInventory, WorkspaceSSH, WorkspaceBackupKey},
+		Workspaces:   []string{WorkspaceRequest, WorkspaceInventory, WorkspaceSSH, WorkspaceBackupKey, WorkspaceVars},
 		Results:      []string{ResultRecap},
 		ConfigMaps:   []func(string) string{KnownHostsName, ProgressName, InstalledName, SoftwareName},
 		Verbs:        []string{"get", "update"},

@@ -195,7 +195,7 @@ func checkEtcd(node contract.Node, owners map[string]string) error {
 }
 
 func (c *checked) checkVars() error {
-	for _, name := range slices.Concat(slices.Collect(maps.Keys(c.request.Vars)), slices.Collect(maps.Keys(c.request.PluginVars))) {
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(c.request.Vars)), slices.Collect(maps.Keys(c.request.SecretVars)), slices.Collect(maps.Keys(c.request.PluginVars))) {
 		if !variable.MatchString(name) {
 			return fmt.Errorf("kubespray variable %q: the name does not match %s", name, variable)
 		}

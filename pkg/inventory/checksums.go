@@ -69,7 +69,7 @@ func ListingVars(request contract.Request) map[string]any {
 	vars := map[string]any{"bpa_checksum_variables": variables}
 	for _, c := range checksums {
 		variables[c.download] = c.variable
-		if _, theirs := request.Vars[c.variable]; theirs {
+		if request.SetsVar(c.variable) {
 			continue
 		}
 		vars[c.variable] = "{{ " + c.own() + " }}"

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // Variables of kubespray.
@@ -17,7 +19,7 @@ const (
 // groupVars returns kubespray's variables for all hosts, as JSON with sorted keys. If the user
 // provides a variable that BPA also sets, the user's value is used. Registry mirrors are an
 // exception: they are merged by prefix. Variables of plugins override those of BPA, and the user's
-// variables override both.
+// variables override both. Of a variable in a Secret, only the digest is in the inventory.
 func groupVars(c checked, pins Pins) ([]byte, error) {
 	vars := map[string]any{
 		"kube_version":           c.request.KubernetesVersion,
@@ -45,7 +47,10 @@ func groupVars(c checked, pins Pins) ([]byte, error) {
 		}
 		vars[name] = value
 	}
-	if _, set := c.request.Vars[autoRenewVar]; !set && string(bytes.TrimSpace(c.request.Vars[externalCAVar])) == "true" {
+	for name, digest := range c.request.SecretVars { // the task kubespray has the values, and nobody else
+		vars[name] = contract.SecretValue(digest)
+	}
+	if !c.request.SetsVar(autoRenewVar) && string(bytes.TrimSpace(c.request.Vars[externalCAVar])) == "true" {
 		delete(vars, autoRenewVar) // kubespray refuses to renew what an external CA has signed
 	}
 	var b bytes.Buffer

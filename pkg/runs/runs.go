@@ -41,6 +41,8 @@ type Run struct {
 	Timeout   time.Duration
 	// Plugins reports that a run of contract.PipelineInstall or PipelineRestore installs and removes plugins.
 	Plugins bool
+	// Vars are the files of contract.WorkspaceVars; nil: the run does not have it.
+	Vars []corev1.VolumeProjection
 }
 
 // Spec returns the spec of the run's PipelineRun. params are added to the params that every run of
@@ -108,6 +110,9 @@ func (r Run) workspaces() []tekton.WorkspaceBinding {
 	}
 	if r.Operation.Name == contract.OperationRestore { // no other run can read backups
 		all = append(all, secret(contract.WorkspaceBackupKey, contract.BackupKeyName(r.Name)))
+	}
+	if len(r.Vars) > 0 && r.Operation.Has(contract.TaskKubespray) { // no other task can read them
+		all = append(all, tekton.WorkspaceBinding{Name: contract.WorkspaceVars, Projected: &corev1.ProjectedVolumeSource{Sources: r.Vars}})
 	}
 	return all
 }

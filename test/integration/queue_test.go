@@ -26,12 +26,7 @@ const queueing = "queueing" // namespace of this file's Provisionings
 // wait, in the order of their priority. The end of a run and a change of the limit start them,
 // without any other event. There is no Tekton, so runs stay active until the test ends them.
 func TestQueueOfRuns(t *testing.T) {
-	tekton := filepath.Join(moduleDir(t, "github.com/tektoncd/pipeline"), "config", "300-crds")
-	for _, file := range []string{metal3Kinds, tekton, "../../config/200-task-select-hosts.yaml"} {
-		must(t, "", "apply", "--server-side", "-f", file)
-	}
-	must(t, "", "wait", "--for=condition=Established", "--timeout=30s", "crd/baremetalhosts.metal3.io", "crd/pipelineruns.tekton.dev")
-	prepareQueue(t)
+	prepareSiteOf(t, queueing)
 	c := startController(t)
 
 	for n := 1; n <= 4; n++ {
@@ -62,9 +57,14 @@ func TestQueueOfRuns(t *testing.T) {
 
 func runOf(n int) string { return fmt.Sprintf("pipelinerun/edge-%d-install-1", n) }
 
-// prepareQueue creates one host, which fits every Provisioning of the test, and the SSH key.
-func prepareQueue(t *testing.T) {
+// prepareSiteOf creates a namespace with one host, which fits every Provisioning of the test, and the SSH key.
+func prepareSiteOf(t *testing.T, namespace string) {
 	t.Helper()
+	tekton := filepath.Join(moduleDir(t, "github.com/tektoncd/pipeline"), "config", "300-crds")
+	for _, file := range []string{metal3Kinds, tekton, "../../config/200-task-select-hosts.yaml"} {
+		must(t, "", "apply", "--server-side", "-f", file)
+	}
+	must(t, "", "wait", "--for=condition=Established", "--timeout=30s", "crd/baremetalhosts.metal3.io", "crd/pipelineruns.tekton.dev")
 	admin := hostClient(t, "")
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -74,12 +74,12 @@ func prepareQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: queueing, Name: "host-1"}}
+	host := &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "host-1"}}
 	host.Spec.ExternallyProvisioned, host.Spec.BootMACAddress = true, "02:00:00:00:0a:01"
 	for _, o := range []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: queueing}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
 		&corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: queueing, Name: v1alpha1.DefaultSSHSecret}, Type: corev1.SecretTypeSSHAuth,
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.DefaultSSHSecret}, Type: corev1.SecretTypeSSHAuth,
 			Data: map[string][]byte{corev1.SSHAuthPrivateKey: pem.EncodeToMemory(key)},
 		},
 		host,

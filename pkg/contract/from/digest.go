@@ -40,6 +40,7 @@ type identity struct {
 	SSHUser           string                     `json:"sshUser"` // always empty
 	SSHPort           int                        `json:"sshPort"` // always 0
 	Vars              map[string]json.RawMessage `json:"vars,omitempty"`
+	SecretVars        map[string]string          `json:"secretVars,omitempty"`
 }
 
 // slotIdentity has the fields of a slot that define the cluster.
@@ -64,7 +65,7 @@ func identityOf(r contract.Request) identity {
 	id := identity{
 		Provisioning: r.Provisioning, Namespace: r.Namespace, Release: r.Release, Access: r.Access,
 		KubernetesVersion: r.KubernetesVersion, NetworkPlugin: r.NetworkPlugin,
-		PodSubnet: r.PodSubnet, ServiceSubnet: r.ServiceSubnet, Vars: r.Vars,
+		PodSubnet: r.PodSubnet, ServiceSubnet: r.ServiceSubnet, Vars: r.Vars, SecretVars: r.SecretVars,
 	}
 	for _, s := range r.Slots {
 		id.Slots = append(id.Slots, slotIdentity{s.Name, s.Roles, s.MAC, s.Needs})

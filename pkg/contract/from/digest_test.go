@@ -1,7 +1,6 @@
 package from
 
 import (
-	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -131,7 +130,9 @@ func change(t *testing.T, field reflect.Value) {
 		}
 		field.Set(reflect.Append(field.Slice3(0, field.Len(), field.Len()), item))
 	case reflect.Map:
-		field.Set(reflect.ValueOf(map[string]json.RawMessage{"changed": json.RawMessage("1")}))
+		all := reflect.MakeMap(field.Type())
+		all.SetMapIndex(reflect.ValueOf("changed"), reflect.ValueOf("1").Convert(field.Type().Elem()))
+		field.Set(all)
 	case reflect.Pointer:
 		field.Set(reflect.New(field.Type().Elem()))
 	case reflect.Struct:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 
 	tektonclient "github.com/tektoncd/pipeline/pkg/client/injection/client"
 	tektonfactory "github.com/tektoncd/pipeline/pkg/client/injection/informers/factory/filtered"
@@ -79,6 +80,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 		hosts:  siteHosts,
 		clock:  clock.RealClock{},
 		random: rand.Reader,
+		vars:   &varsCache{},
 	}
 	// A replica that is no leader any more does not look at the clusters of another leader.
 	var looks *monitor.Monitor
@@ -95,7 +97,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 
 	r.queue = watchQueue(ctx, runs.Informer(), provisionings.Informer(), func() int { return r.settings().MaxRuns }, impl)
 	handle(ctx, provisionings.Informer(), impl.Enqueue)
-	addHandler(ctx, provisionings.Informer(), forgetDeleted(looks.Forget, r.parsed.forget))
+	addHandler(ctx, provisionings.Informer(), forgetDeleted(looks.Forget, r.parsed.forget, r.vars.forget))
 	// The label contract.LabelCluster has the name of the Provisioning. Runs and their TaskRuns
 	// have this label, and so do the objects that the controller or the tasks write.
 	byLabel := impl.EnqueueLabelOfNamespaceScopedResource("", contract.LabelCluster)
@@ -112,7 +114,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 		logger.Fatalw("Cannot index the caches or watch hosts", "error", err)
 	}
 	go logOrphans(ctx, provisionings, siteHosts)
-	if r.sshSecretVersion, err = watchSSHSecrets(ctx, injection.GetConfig(ctx), wake.secretChanged); err != nil {
+	if r.secretVersion, err = watchSecrets(ctx, injection.GetConfig(ctx), wake.secretChanged); err != nil {
 		logger.Fatalw("Cannot watch Secrets", "error", err)
 	}
 	return impl
@@ -214,7 +216,8 @@ func (w waker) backupChanged(o any) {
 }
 
 // secretChanged enqueues the Provisionings that use this Secret as SSH key, or whose restore waits for it
-// as the key of their backups, and still need something, also for their Softwares.
+// as the key of their backups, and still need something, also for their Softwares. It always enqueues those that take
+// variables of kubespray from the Secret: a new value is a change of the cluster.
 func (w waker) secretChanged(namespace, name string) {
 	all, err := w.lister.Provisionings(namespace).List(labels.Everything())
 	if err != nil {
@@ -223,7 +226,8 @@ func (w waker) secretChanged(namespace, name string) {
 	for _, p := range all {
 		uses := p.Spec.SSH.Secret() == name || p.Annotations[contract.AnnotationRestore] != "" && contract.BackupKeyName(p.Name) == name
 		waits := p.Status.Software != nil && (p.Status.Software.Waiting != "" || p.Status.Software.Failure != nil)
-		if uses && (waits || !p.Status.NeedsNothing()) {
+		hasVars := slices.ContainsFunc(p.Spec.Kubespray.VarsFrom, func(s v1alpha1.VarsSource) bool { return s.SecretRef.Name == name })
+		if hasVars || uses && (waits || !p.Status.NeedsNothing()) {
 			w.enqueue(key{Namespace: namespace, Name: p.Name})
 		}
 	}

@@ -72,6 +72,13 @@ func TestWaker(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	hasVars := unkeyed.DeepCopy()
+	hasVars.Namespace, hasVars.Name, hasVars.Status.Software = "sixth", "ready-with-variables", nil
+	hasVars.Spec.Kubespray.VarsFrom = []v1alpha1.VarsSource{{SecretRef: v1alpha1.SecretKeyRef{Name: "registry"}}}
+	if err := indexer.Add(hasVars); err != nil {
+		t.Fatal(err)
+	}
+
 	for name, test := range map[string]struct {
 		change func(waker)
 		want   []string
@@ -81,8 +88,9 @@ func TestWaker(t *testing.T) {
 		"a host that a ready one held":                    {func(w waker) { w.hostChanged("site", "host-1", "ready", "") }, []string{"site/ready", "site/undefaulted", "site/waiting"}},
 		"a host of an unhealthy one":                      {func(w waker) { w.hostChanged("site", "host-2", "unhealthy") }, []string{"site/undefaulted", "site/unhealthy", "site/waiting"}},
 		"the key that only a run for Softwares waits for": {func(w waker) { w.secretChanged("fifth", "key") }, []string{"fifth/ready-with-software"}},
-		"a key":                         {func(w waker) { w.secretChanged("site", "key") }, []string{"site/waiting"}},
-		"the key that is there unasked": {func(w waker) { w.secretChanged("site", v1alpha1.DefaultSSHSecret) }, []string{"site/undefaulted"}},
+		"a Secret with variables of a ready one":          {func(w waker) { w.secretChanged("sixth", "registry") }, []string{"sixth/ready-with-variables"}},
+		"a key":                                           {func(w waker) { w.secretChanged("site", "key") }, []string{"site/waiting"}},
+		"the key that is there unasked":                   {func(w waker) { w.secretChanged("site", v1alpha1.DefaultSSHSecret) }, []string{"site/undefaulted"}},
 		"the key of the backups that a restore waits for": {func(w waker) { w.secretChanged("fourth", "restoring-backup-key") }, []string{"fourth/restoring"}},
 		"the key of the backups of another one":           {func(w waker) { w.secretChanged("site", "waiting-backup-key") }, nil},
 		"a Backup that a restore waits for":               {func(w waker) { w.backupChanged(backupIn("fourth", "b-1", "other")) }, []string{"fourth/restoring"}},

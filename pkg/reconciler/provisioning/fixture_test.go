@@ -297,6 +297,8 @@ type fixture struct {
 	woken    []key // by the queue
 	settings Settings
 	packages *protocol.PackageList // of the site's depot; nil: not known
+	vars     *varsCache
+	puts     int // number of calls of put
 }
 
 func newFixture(t *testing.T, site *fakeHosts, cached, live []runtime.Object) *fixture {
@@ -379,6 +381,7 @@ func (w *fixture) add(t *testing.T, o runtime.Object, inCache bool) {
 // restart forgets what the controller holds in memory.
 func (w *fixture) restart(t *testing.T) {
 	t.Helper()
+	w.vars = &varsCache{}
 	w.queue = newQueue(w.caches["run"], w.caches["provisioning"], func(first, others []key) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -412,7 +415,8 @@ func (w *fixture) controller() *Reconciler {
 		settings:    func() Settings { return w.settings },
 		clock:       clock.NewFakePassiveClock(now),
 		random:      rand.Reader,
-		sshSecretVersion: func(namespace, name string) string {
+		vars:        w.vars,
+		secretVersion: func(namespace, name string) string {
 			o, err := w.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("secrets"), namespace, name)
 			if err != nil {
 				return ""

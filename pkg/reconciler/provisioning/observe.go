@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/change"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
@@ -48,8 +49,11 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		Settings:    settings.Invalid,
 		Depot:       from.DepotProblem(p, settings.Depot),
 	}
-	err := observeSpec(p, settings, &seen)
-	if err != nil {
+	secretVars, problem, err := r.observeVars(ctx, p, seen.Deleting)
+	if seen.Vars = problem; err != nil {
+		return seen, err
+	}
+	if err = observeSpec(p, settings, secretVars, &seen); err != nil {
 		seen.Invalid = err.Error()
 	}
 	if seen.Deleting {
@@ -149,11 +153,12 @@ func (r *Reconciler) observeDeletion(ctx context.Context, p *v1alpha1.Provisioni
 
 // observeSpec builds the request of this reconcile. All decisions and actions of the reconcile use
 // this request.
-func observeSpec(p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) error {
+func observeSpec(p *v1alpha1.Provisioning, settings Settings, secretVars map[string]string, seen *plan.Seen) error {
 	request, err := from.Provisioning(p, settings.Depot)
 	if err != nil {
 		return err
 	}
+	request.SecretVars = secretVars
 	seen.Request = request
 	seen.Slots, seen.Sets = slotNames(request), request.Sets
 	if !hasControlPlane(request) {
@@ -184,12 +189,18 @@ func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisionin
 	if err != nil {
 		return nil // another build of BPA wrote the spec in the ConfigMap
 	}
+	request.SecretVars = seen.Started.SecretVars
 	digest, err := from.Digest(request)
 	if err != nil {
 		return err
 	}
 	seen.Recompute(digest)
-	seen.Revertible, seen.Changes = true, resources.Changes(was, p)
+	seen.Changes = resources.Changes(was, p)
+	seen.VarsChanged = change.SecretVars(request, seen.Request)
+	seen.Revertible = len(seen.Changes) > 0 || len(seen.VarsChanged) == 0 // a Secret cannot be restored
+	for _, name := range seen.VarsChanged {
+		seen.Changes = append(seen.Changes, "variable "+name+" in a Secret")
+	}
 	before, err := inputsOfRun(was, request)
 	if err != nil || seen.Invalid != "" {
 		return err

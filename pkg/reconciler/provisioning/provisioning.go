@@ -43,8 +43,9 @@ type Reconciler struct {
 	clock                 clock.PassiveClock
 	random                io.Reader
 	parsed                parsed
-	// sshSecretVersion returns the resourceVersion of a Secret from a cache; empty: not known.
-	sshSecretVersion func(namespace, name string) string
+	vars                  *varsCache
+	// secretVersion returns the resourceVersion of a Secret from a cache; empty: not known.
+	secretVersion func(namespace, name string) string
 }
 
 var (

@@ -29,7 +29,7 @@ func (r *Reconciler) observeKey(ctx context.Context, p *v1alpha1.Provisioning, s
 func (r *Reconciler) observeKeyChange(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
 	newest := seen.Newest()
 	if seen.Deleting || newest == nil || newest.State != plan.Failed || newest.SSHKey.Fingerprint == "" ||
-		plan.Classify(*newest).Reason != contract.ReasonSSHDenied || newest.SSHKey.Version == r.sshSecretVersion(p.Namespace, p.Spec.SSH.Secret()) {
+		plan.Classify(*newest).Reason != contract.ReasonSSHDenied || newest.SSHKey.Version == r.secretVersion(p.Namespace, p.Spec.SSH.Secret()) {
 		return nil
 	}
 	now, problem, err := r.readKey(ctx, p)

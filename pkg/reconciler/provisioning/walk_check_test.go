@@ -144,13 +144,8 @@ func (w *simSite) levelsUnlike() string {
 			return fmt.Sprintf("node %s has version %s and target %v, and %s is wanted", n.Name, version, n.Target, w.world.Kubernetes)
 		}
 	}
-	vars := map[string]string{}
-	for key, value := range record.Request.Vars {
-		vars[key] = string(value)
-	}
-	want := w.world.Variables
-	if diff := cmp.Diff(want, vars); diff != "" {
-		return "the variables differ (-want +got):\n" + diff
+	if problem := w.varsUnlike(record.Request); problem != "" {
+		return problem
 	}
 	if patch := w.provisioning(name).Annotations[contract.AnnotationPatch]; patch != "" && record.Patched != patch {
 		return fmt.Sprintf("the operating systems have patch %q, and %q is requested", record.Patched, patch)

@@ -90,6 +90,11 @@ func (w *simSite) kubespray(ctx context.Context, j *simJob, run *tekton.Pipeline
 		return err
 	}
 	operation := contract.OperationOf(run.Labels[contract.LabelOperation])
+	if cluster == name && operation.Name != contract.OperationReset {
+		if err := w.checkVars(request); err != nil {
+			return err
+		}
+	}
 	if operation.ChangesCluster() && operation.Name != contract.OperationRestore && !p.a.answers() {
 		return task.Because(contract.ReasonAPIUnavailable, errors.New("etcd has no majority"))
 	}

@@ -80,7 +80,11 @@ func (w *simSite) giveHealth(cluster string) {
 
 // want applies all resources of a world.
 func (w *simSite) want(world year.World) {
-	w.apply(name, specOf(world))
+	spec := specOf(world)
+	if w.secretly {
+		w.hide(&spec, world.Variables[year.Draining])
+	}
+	w.apply(name, spec)
 	software := &v1alpha1.Software{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: "packages"}, Spec: v1alpha1.SoftwareSpec{Cluster: name}}
 	old := simStored[*v1alpha1.Software](w.server, kindSoftware, software.Name)
 	if old != nil {

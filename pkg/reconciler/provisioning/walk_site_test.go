@@ -73,6 +73,7 @@ type simSite struct {
 
 	// The walk.
 	world             year.World
+	secretly          bool   // a variable is in a Secret
 	operation         string // the last one
 	claimed           int64  // the generation for which a user has asked for missing standbys
 	asked             int    // values of annotations until now
@@ -90,7 +91,7 @@ func newSimSite(seed uint64, kubernetes string) *simSite {
 		clusters: map[string]*simCluster{name: newSimCluster(), otherName: newSimCluster()}, looks: map[string]health.Report{}, watched: map[string]monitor.Cluster{},
 		jobs: map[string]*simJob{}, dirty: map[string]bool{}, due: map[string]time.Time{}, failures: map[string]int{}, notReset: map[string]bool{},
 		ctx: logging.WithLogger(context.Background(), zap.NewNop().Sugar()), world: year.New(kubernetes), pinKey: pinKey(), lag: 30, pace: 5,
-		seen: func(string) {},
+		seen: func(string) {}, secretly: seed%3 == 2,
 	}
 	w.server, w.clock = newSimServer(func() time.Time { return w.now }), clock.NewFakePassiveClock(w.now)
 	w.server.set(kindSecret, sshKey())
@@ -118,7 +119,8 @@ func (w *simSite) restart() {
 		hosts: simHosts{w: w, c: w.client, live: simHostClient{c: w.client}}, health: simMonitor{w},
 		queue:    newQueue(caches[kindRun], caches[kindProvisioning], func(first, others []key) { w.wake(slices.Concat(first, others)) }),
 		settings: func() Settings { return Settings{Settings: at} }, clock: w.clock, random: rand.Reader,
-		sshSecretVersion: func(_, name string) string { return w.server.objects[kindSecret][name].GetResourceVersion() },
+		vars:          &varsCache{},
+		secretVersion: func(_, name string) string { return w.server.objects[kindSecret][name].GetResourceVersion() },
 	}
 	w.dirty[name], w.dirty[otherName] = true, true
 }

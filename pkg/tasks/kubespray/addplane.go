@@ -147,7 +147,7 @@ func (a *addition) limit() {
 	if len(a.joins()) > 0 {
 		in.limit = namesOf(node.ControlPlanes(in.Nodes))
 	}
-	if _, own := in.Request.Vars[refreshCertificates]; !own {
+	if !in.Request.SetsVar(refreshCertificates) {
 		in.extra = map[string]any{refreshCertificates: false}
 	}
 	if len(in.fresh) > 0 {

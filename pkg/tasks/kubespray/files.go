@@ -26,7 +26,13 @@ type file struct {
 
 // prepare writes the files.
 func prepare(in Input, pins ssh.Pins) (files, error) {
+	if err := in.checkSecrets(); err != nil {
+		return files{}, err
+	}
 	f := files{playbook.FilesIn(in.ScratchDir)}
+	if err := in.writeSecrets(f); err != nil {
+		return files{}, err
+	}
 	on := in.accelerations()
 	variables := acceleration.ExtraVars(on, in.Playbook, in.Request)
 	maps.Copy(variables, in.extra)

@@ -67,8 +67,7 @@ func keepStarting(ctx context.Context, request contract.Request, conn node.Conne
 // keepStartingScript returns equipKubelet for the variables of a request.
 func keepStartingScript(request contract.Request) string {
 	wanted := ""
-	_, own := request.Vars[cpuManagerPolicy]
-	if _, plugins := request.PluginVars[cpuManagerPolicy]; own || plugins {
+	if _, plugins := request.PluginVars[cpuManagerPolicy]; plugins || request.SetsVar(cpuManagerPolicy) {
 		wanted = "yes"
 	}
 	return "wanted=" + wanted + "\n" + strings.Replace(equipKubelet, "$UNIT", base64.StdEncoding.EncodeToString([]byte(stateDropIn)), 1)

@@ -11,8 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/akraino-icn/bpa/pkg/ansible"
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/secretvars"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
@@ -34,6 +36,8 @@ type Input struct {
 	GroupVars  []byte
 	PrivateKey []byte // private key of the SSH user, in PEM
 	BackupKey  []byte // private key of the backups, in age's notation; empty: the run restores no backup
+	// Secrets are the variables in Secrets with their values. They are hidden in everything that the task shows.
+	Secrets secretvars.Values
 	// PlaybooksDir holds the playbooks and their ansible.cfg. ScratchDir is the only writable
 	// folder. The private key is copied there, so it should be in memory.
 	PlaybooksDir, ScratchDir string
@@ -109,6 +113,17 @@ type Store interface {
 // contract.OperationRestore, it restores a backup. It can be repeated if the playbook can
 // be repeated.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
+	hide := ansible.NewLiterals(secretvars.Texts(in.Secrets.Vars))
+	if hide == nil {
+		return run(ctx, in, ports)
+	}
+	hidden, flush := hiding(hide, ports)
+	out, err := run(ctx, in, hidden)
+	flush()
+	return Output{Recap: hide.Redact(out.Recap)}, withoutTexts(hide, err)
+}
+
+func run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	playbooks, err := engineOf(in.PlaybooksDir)
 	if err != nil { // a site's own playbooks need no description
 		fmt.Fprintf(ports.Log, "The release of the playbooks is not known: %v\n", err)
@@ -120,29 +135,34 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	if err != nil {
 		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
 	}
+	if !in.Request.OnlyPatches() { // such a run has no playbook, and can have the digests of the record
+		if err := in.checkSecrets(); err != nil {
+			return Output{}, err
+		}
+	}
 	ports.Log = playbook.Locked(ports.Log)
 	progress := startProgress(ctx, ports.Progress, in.Run, ports.Log)
 	defer progress.end()
 	progress.SetEngine(playbooks.String())
-	run := install
+	work := install
 	switch in.Playbook {
 	case contract.PlaybookReset:
-		run = reset
+		work = reset
 	case contract.PlaybookRemove:
-		run = remove
+		work = remove
 	case contract.PlaybookUpgrade:
-		run = upgrade
+		work = upgrade
 	case contract.PlaybookInstall:
 		switch in.Request.Operation {
 		case contract.OperationAddControlPlane:
-			run = addControlPlane
+			work = addControlPlane
 		case contract.OperationConfigure:
-			run = configure
+			work = configure
 		case contract.OperationRestore:
-			run = restore
+			work = restore
 		}
 	}
-	recap, err := run(ctx, in, key, ports, progress)
+	recap, err := work(ctx, in, key, ports, progress)
 	if err != nil {
 		return Output{}, err
 	}

@@ -1,8 +1,11 @@
 package kubespray
 
 import (
+	"fmt"
+
 	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/secretvars"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -12,6 +15,8 @@ type Mounts struct {
 	RequestDir, InventoryDir, SSHDir string
 	// BackupKeyDir has the private key of the backups; empty: the run does not restore one.
 	BackupKeyDir string
+	// VarsDir has the values of variables in Secrets; empty: there are none.
+	VarsDir string
 }
 
 // Fill reads the workspaces into the input. It fails if the request is not for the given
@@ -39,6 +44,13 @@ func (m Mounts) Fill(in *Input, namespace, provisioning string) error {
 		if *file.into, err = node.ReadFile(file.dir, file.name); err != nil {
 			return err
 		}
+	}
+	in.Secrets, err = secretvars.Read(m.VarsDir)
+	switch {
+	case in.Playbook == contract.PlaybookReset: // it works without them, and a Secret can be gone before its cluster
+		return nil
+	case err != nil:
+		return task.Because(contract.ReasonVarsChanged, fmt.Errorf("%w. Nothing was changed on any node", err))
 	}
 	return nil
 }

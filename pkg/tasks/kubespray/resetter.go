@@ -106,7 +106,7 @@ func (r resetter) play(ctx context.Context, nodes []contract.Node) error {
 // resetVars are the extra variables of kubespray's reset.
 func resetVars(in Input) map[string]any {
 	vars := machine.PlaybookVars()
-	if _, own := in.Request.Vars["no_proxy"]; !own {
+	if !in.Request.SetsVar("no_proxy") {
 		// Kubespray makes this variable from facts of all nodes, but it has no facts of nodes that
 		// --limit leaves out.
 		vars["no_proxy"] = noProxy(in)

@@ -46,6 +46,10 @@ func TestTaskFiles(t *testing.T) {
 				if key := task.Spec.Workspaces[len(want)-1]; key.Name != contract.WorkspaceBackupKey || !key.Optional {
 					t.Errorf("workspace %s: only a restore has the key of the backups", key.Name)
 				}
+				want = append(want, contract.WorkspaceVars)
+				if values := task.Spec.Workspaces[len(want)-1]; values.Name != contract.WorkspaceVars || !values.Optional {
+					t.Errorf("workspace %s: most clusters have no variables in Secrets", values.Name)
+				}
 			}
 			if diff := cmp.Diff(want, workspaces(step)); diff != "" {
 				t.Errorf("workspaces of the step alone (-want +got):\n%s", diff)

@@ -17,7 +17,7 @@ func (u *upgrader) limited() Input {
 	in.extra = map[string]any{
 		"serial": "100%", "upgrade_node_always_cordon": false, "upgrade_node_confirm": false, "upgrade_node_post_upgrade_confirm": false,
 	}
-	if _, own := in.Request.Vars[refreshCertificates]; !own { // otherwise the members of etcd restart once more for new certificates
+	if !in.Request.SetsVar(refreshCertificates) { // otherwise the members of etcd restart once more for new certificates
 		in.extra[refreshCertificates] = false
 	}
 	return in

@@ -20,6 +20,10 @@ func logInventory(log io.Writer, request contract.Request, rendered inventory.In
 		fmt.Fprintf(log, "  the variables cannot be read: %v\n", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		if _, secret := request.SecretVars[name]; secret {
+			fmt.Fprintf(log, "  %s: in a Secret of spec.kubespray.varsFrom\n", name)
+			continue
+		}
 		if _, own := request.Vars[name]; own {
 			fmt.Fprintf(log, "  %s: as in spec.kubespray.vars\n", name)
 			continue

@@ -81,6 +81,14 @@ type KubespraySpec struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	Vars map[string]apiextensionsv1.JSON `json:"vars,omitempty"`
+	// VarsFrom are kubespray variables whose values are in Secrets of the same namespace, such as the password of
+	// a registry. Only the pod that runs kubespray gets the values; everything else has digests that nobody can
+	// guess them by. If several entries have a variable, the last one wins; Vars wins over all of them. Ansible takes
+	// the values literally: it evaluates no template in them. A change of a Secret is applied like a change of
+	// Vars. A variable that BPA reads, or that cannot change in a running cluster, must be in Vars.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	VarsFrom []VarsSource `json:"varsFrom,omitempty"`
 	// Release selects one of several kubespray releases that are installed at the site, such as
 	// v2.31.0. The run then uses the Tasks kubespray-v2.31.0 and seed-registry-v2.31.0 of namespace
 	// bpa-system. If it is empty, the run uses the Tasks kubespray and seed-registry. A newer release is
@@ -92,6 +100,39 @@ type KubespraySpec struct {
 	// Acceleration switches off what makes the playbooks of kubespray faster. A change takes effect in
 	// the next run, and starts none.
 	Acceleration Acceleration `json:"acceleration,omitempty"`
+}
+
+// VarsSource is one key of a Secret with variables of kubespray.
+type VarsSource struct {
+	SecretRef SecretKeyRef `json:"secretRef"`
+	// Variable is the variable whose value is the text at the key, without line ends at its end. If it is
+	// empty, the text is a YAML mapping of variables, such as "registry_password: ...".
+	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:Pattern=`^$|^[A-Za-z_][A-Za-z0-9_]*$`
+	Variable string `json:"variable,omitempty"`
+}
+
+// SecretKeyRef names a key of a Secret in the same namespace. The Secret must have the label
+// bpa.akraino.org/vars with the value true. So a user who can write a Provisioning, but not read Secrets, gets no
+// other Secret into a playbook.
+type SecretKeyRef struct {
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Key is vars.yaml if it is empty. With Variable, it is required.
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key,omitempty"`
+}
+
+// DefaultVarsKey is the key of a Secret with a YAML mapping of variables.
+const DefaultVarsKey = "vars.yaml"
+
+// KeyOf returns the key of the Secret.
+func (r SecretKeyRef) KeyOf() string {
+	if r.Key == "" {
+		return DefaultVarsKey
+	}
+	return r.Key
 }
 
 // Acceleration names the accelerations of kubespray that are switched off. docs/kubespray.md describes

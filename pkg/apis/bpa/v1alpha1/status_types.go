@@ -56,6 +56,9 @@ type ProvisioningStatus struct {
 	Upgrade *UpgradeStatus `json:"upgrade,omitempty"`
 	// Restore describes the restore from a Backup that is requested or under way, or the last one.
 	Restore *RestoreStatus `json:"restore,omitempty"`
+	// SecretVars has, by name, keyed digests of the variables in the Secrets of spec.kubespray.varsFrom, as the
+	// controller last read them. The key is in Secret NAME-vars-key.
+	SecretVars map[string]string `json:"secretVars,omitempty"`
 	// Queue is set while the next run waits because the site limits the number of runs at a time
 	// (max-runs in ConfigMap config-bpa). Nothing else is missing for the run.
 	Queue *QueueStatus `json:"queue,omitempty"`

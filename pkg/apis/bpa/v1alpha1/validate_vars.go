@@ -1,10 +1,14 @@
 package v1alpha1
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"knative.dev/pkg/apis"
+
+	"github.com/akraino-icn/bpa/pkg/upgrade"
 )
 
 // ownVariables are variables that users must not set, because BPA or Ansible sets them. The value
@@ -59,7 +63,58 @@ func (k *KubespraySpec) validate() (errs *apis.FieldError) {
 			errs = errs.Also(problem("vars."+name, why, "%s cannot be set here", name))
 		}
 	}
+	return errs.Also(k.validateFrom())
+}
+
+// validateFrom checks the entries of varsFrom. Whether the Secrets exist, and which variables they have, only the
+// controller can say.
+func (k *KubespraySpec) validateFrom() (errs *apis.FieldError) {
+	seen := map[string]int{}
+	for i, from := range k.VarsFrom {
+		at := func(field string) string { return fmt.Sprintf("varsFrom[%d].%s", i, field) }
+		if name := from.SecretRef.Name; len(validation.IsDNS1123Subdomain(name)) > 0 {
+			errs = errs.Also(problem(at("secretRef.name"), "write the name of a Secret in the namespace of the Provisioning", "%q is not the name of a Secret", name))
+		}
+		if key := from.SecretRef.Key; key != "" && len(validation.IsConfigMapKey(key)) > 0 {
+			errs = errs.Also(problem(at("secretRef.key"), "write the key as `kubectl describe secret "+from.SecretRef.Name+"` shows it", "%q is not a key of a Secret", key))
+		}
+		what, once := from.Variable, "variable:"+from.Variable
+		switch why := SecretVariable(from.Variable); {
+		case from.Variable == "":
+			what = "key " + from.SecretRef.KeyOf() + " of Secret " + from.SecretRef.Name
+			once = "key:" + from.SecretRef.Name + "/" + from.SecretRef.KeyOf()
+		case !variablePattern.MatchString(from.Variable):
+			errs = errs.Also(problem(at("variable"), "use letters, digits and underscores, and begin with a letter or underscore", "%q is not a variable name", from.Variable))
+		case why != "":
+			errs = errs.Also(problem(at("variable"), why, "%s cannot be set from a Secret", from.Variable))
+		case from.SecretRef.Key == "":
+			errs = errs.Also(problem(at("secretRef.key"), "write the key of Secret "+from.SecretRef.Name+" that has the value, such as password", "the key with the value of %s is missing", from.Variable))
+		}
+		if _, plain := k.Vars[from.Variable]; plain {
+			errs = errs.Also(problem(at("variable"), "remove it from vars, which would win", "%s is also in vars", from.Variable))
+		}
+		if other, twice := seen[once]; twice {
+			errs = errs.Also(problem(fmt.Sprintf("varsFrom[%d]", i), "remove one of the two", "%s is already in varsFrom[%d]", what, other))
+		}
+		seen[once] = i
+	}
 	return errs
+}
+
+// readVariables are variables whose values BPA reads in spec.kubespray.vars. It cannot read them in a Secret. All
+// that begin with loadbalancer_apiserver, and the checksums of files, are others.
+var readVariables = []string{"kube_external_ca_mode", "containerd_registries_mirrors"}
+
+// SecretVariable returns why a variable cannot have its value in a Secret, and what to do; empty: it can.
+func SecretVariable(name string) string {
+	if why := ownVariable(name); why != "" {
+		return why
+	}
+	fixed := upgrade.Variable(name) != nil
+	if fixed || slices.Contains(readVariables, name) || strings.HasPrefix(name, "loadbalancer_apiserver") || strings.HasSuffix(name, "_checksum") || strings.HasSuffix(name, "_checksums") {
+		return "BPA must know its value: set it in spec.kubespray.vars"
+	}
+	return ""
 }
 
 func ownVariable(name string) string {

@@ -19,7 +19,7 @@ func supersede(s Seen, r Run, active int) (Step, bool) {
 		return Step{Do: Stay, Reason: ReasonRestarting, Message: "run " + r.Name + " is stopping because the spec was edited before the run touched a host; " +
 			"the next attempt uses the new spec; " + tektonAsks}, true
 	}
-	if !s.edited(r) || r.Generation == 0 || active > 1 || s.Settings != "" || s.Depot != "" || r.Name != s.Newest().Name || r.Touched || r.Cancelling || s.Complete() || s.Paused || s.Invalid != "" {
+	if !s.edited(r) || r.Generation == 0 || active > 1 || s.Settings != "" || s.Depot != "" || s.Vars != "" || r.Name != s.Newest().Name || r.Touched || r.Cancelling || s.Complete() || s.Paused || s.Invalid != "" {
 		return Step{}, false
 	}
 	return Step{Do: CancelRun, Runs: []string{r.Name}, Supersede: true, Reason: ReasonRestarting, Message: "stopping run " + r.Name +
@@ -42,10 +42,10 @@ func supersedeRestore(s Seen, r Run, active int) (Step, bool) {
 	return Step{Do: CancelRun, Runs: []string{r.Name}, Supersede: true, Reason: ReasonRestarting, Message: "stopping run " + r.Name + " " + why}, true
 }
 
-// edited reports whether a user edited the spec after the newest run started, and whether the edit
-// requires another run. It returns false if this is not known.
+// edited reports whether a user edited the spec, or a Secret with variables, after the newest run started, and whether
+// the edit requires another run. It returns false if this is not known.
 func (s Seen) edited(r Run) bool {
-	return s.Edited && r.Generation != s.Generation
+	return s.Edited && (r.Generation != s.Generation || len(s.VarsChanged) > 0)
 }
 
 // edits returns the list of changes in parentheses, for a message. It is empty if the changes are

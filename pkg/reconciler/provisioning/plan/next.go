@@ -82,6 +82,7 @@ const (
 	ReasonSSHKeyInvalid  = "SSHKeyInvalid"
 	ReasonBadSettings    = "InvalidSettings"
 	ReasonDepotRefused   = "DepotRefused"
+	ReasonVarsMissing    = "VarsMissing"
 	ReasonStarting       = "Starting"
 	ReasonRunning        = "Running"
 	ReasonRestarting     = "Restarting"
@@ -119,7 +120,7 @@ func decide(seen Seen, now time.Time) Step {
 // next returns the step without regard to Softwares.
 func next(seen Seen, now time.Time) Step {
 	rules := []func(Seen, time.Time) (Step, bool){
-		deleting, storing, working, surplusClaims, installed, settings, invalid, plugins, depot, leftovers, restoreRefused, unwanted, failed, changed, controlPlaneLost, upgradeWaits, paused, backingUp, hosts, sshKey, fence,
+		deleting, storing, working, surplusClaims, installed, settings, invalid, plugins, depot, vars, leftovers, restoreRefused, unwanted, failed, changed, controlPlaneLost, upgradeWaits, paused, backingUp, hosts, sshKey, fence,
 	}
 	for _, rule := range rules {
 		if step, ok := rule(seen, now); ok {
@@ -189,6 +190,11 @@ func settings(s Seen, _ time.Time) (Step, bool) {
 // stored before the webhook had the rule.
 func depot(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonDepotRefused, Message: s.Depot}, s.Depot != ""
+}
+
+// vars starts nothing while variables in Secrets cannot be read. The cluster that is installed keeps what it has.
+func vars(s Seen, _ time.Time) (Step, bool) {
+	return Step{Do: Stay, Reason: ReasonVarsMissing, Message: s.Vars}, s.Vars != ""
 }
 
 func invalid(s Seen, _ time.Time) (Step, bool) {

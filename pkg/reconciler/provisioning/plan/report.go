@@ -38,6 +38,9 @@ func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now 
 	reportCertificate(status, s)
 	reportPlugins(status, s)
 	status.PassedOver = s.passedOver(now)
+	if s.Invalid == "" { // otherwise there is no request
+		status.SecretVars = s.Request.SecretVars
+	}
 
 	status.InitializeConditions()
 	c := conditions{status: status, seen: s, step: step, stepErr: err, err: errors.Join(err, beside), now: now}
@@ -174,7 +177,7 @@ func (c conditions) artifactsAvailable() (corev1.ConditionStatus, string, string
 }
 
 // personMustAct are the reasons for which no run starts before a user acts.
-var personMustAct = []string{ReasonSSHKeyMissing, ReasonSSHKeyInvalid, ReasonBadSettings, ReasonDepotRefused, ReasonPlugins}
+var personMustAct = []string{ReasonSSHKeyMissing, ReasonSSHKeyInvalid, ReasonBadSettings, ReasonDepotRefused, ReasonVarsMissing, ReasonPlugins}
 
 func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) {
 	s := c.seen
@@ -223,7 +226,7 @@ func (c conditions) changing() (corev1.ConditionStatus, string, string) {
 // in this list.
 var lasting = map[string]bool{
 	ReasonInvalidSpec: true, ReasonSpecChanged: true, ReasonSSHKeyInvalid: true, ReasonKubeconfigLost: true, ReasonExpired: true, ReasonHostsLost: true,
-	ReasonBadSettings: true, ReasonDepotRefused: true, ReasonPlugins: true, ReasonUpgradeWaiting: true, ReasonRestoreRefused: true,
+	ReasonBadSettings: true, ReasonDepotRefused: true, ReasonVarsMissing: true, ReasonPlugins: true, ReasonUpgradeWaiting: true, ReasonRestoreRefused: true,
 }
 
 // stalled returns the reason why nothing continues until a user acts. It is empty if something

@@ -71,6 +71,10 @@ type Seen struct {
 	BackingUp string
 	// Invalid explains why the spec cannot be used. The webhook should have rejected such a spec.
 	Invalid string
+	// Vars explains why the variables in Secrets cannot be used, and names the next action. Empty: they can.
+	Vars string
+	// VarsChanged are the names of the variables that have other values in Secrets than the newest run was started with.
+	VarsChanged []string
 	// Settings explains why the site's settings cannot be used, and Depot why the depot cannot be
 	// used. Both name the next action. Empty: there is no problem.
 	Settings, Depot string

@@ -11,6 +11,7 @@ import (
 	"github.com/tektoncd/pipeline/pkg/substitution"
 	"sigs.k8s.io/yaml"
 
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/runs"
 )
@@ -38,8 +39,8 @@ func names[T any](items []T, name func(T) string) []string {
 
 // TestPipelineAndRun: the run has exactly the params and workspaces that the Pipeline declares, and
 // the Pipeline passes to each Task exactly the params and workspaces that the Task declares. Tekton
-// rejects a run that binds a workspace which a Task does not declare. Only a restore has the optional
-// workspace, which is the private key of the backups.
+// rejects a run that binds a workspace which a Task does not declare. Only a restore has the private key of
+// the backups. Only a Provisioning with variables in Secrets has their workspace.
 func TestPipelineAndRun(t *testing.T) {
 	for _, operation := range contract.Operations {
 		t.Run(operation.Name, func(t *testing.T) { checkPipelineAndRun(t, operation) })
@@ -57,7 +58,9 @@ func checkPipelineAndRun(t *testing.T, operation contract.Operation) {
 		t.Errorf("Pipeline %s/%s", pipeline.Namespace, pipeline.Name)
 	}
 	of := Run{Operation: operation.Name, Number: 1, Attempt: 1}
-	run := MakePipelineRun(provisioning(), of)
+	p := provisioning()
+	p.Spec.Kubespray.VarsFrom = []v1alpha1.VarsSource{{SecretRef: v1alpha1.SecretKeyRef{Name: "registry"}}}
+	run := MakePipelineRun(p, of)
 	compare := func(what string, want, got []string) {
 		t.Helper()
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -74,6 +77,12 @@ func checkPipelineAndRun(t *testing.T, operation contract.Operation) {
 	}
 	compare("workspaces of the run", names(pipeline.Spec.Workspaces, func(w tekton.PipelineWorkspaceDeclaration) string { return w.Name }),
 		names(run.Spec.Workspaces, func(w tekton.WorkspaceBinding) string { return w.Name }))
+	plain := names(MakePipelineRun(provisioning(), of).Spec.Workspaces, func(w tekton.WorkspaceBinding) string { return w.Name })
+	for _, w := range pipeline.Spec.Workspaces {
+		if missing := !slices.Contains(plain, w.Name); missing != (w.Name == contract.WorkspaceVars) || missing && !w.Optional {
+			t.Errorf("without variables in Secrets, workspace %s is missing: %t; it is optional: %t", w.Name, missing, w.Optional)
+		}
+	}
 
 	var tasks []string
 	for _, pt := range pipeline.Spec.Tasks {
@@ -85,7 +94,7 @@ func checkPipelineAndRun(t *testing.T, operation contract.Operation) {
 		}
 		checkParams(t, pt.Name, task.Spec.Params, pt.Params)
 		declared := slices.DeleteFunc(slices.Clone(task.Spec.Workspaces), func(w tekton.WorkspaceDeclaration) bool {
-			return w.Optional && operation.Name != contract.OperationRestore
+			return w.Name == contract.WorkspaceBackupKey && operation.Name != contract.OperationRestore
 		})
 		compare("workspaces of "+pt.Name, names(declared, func(w tekton.WorkspaceDeclaration) string { return w.Name }),
 			names(pt.Workspaces, func(w tekton.WorkspacePipelineTaskBinding) string { return w.Name }))

@@ -88,7 +88,7 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 		ObjectMeta: m,
 		Spec: runs.Run{
 			Name: p.Name, Request: contract.RunRequestName(p.Name, run.Number), Operation: operation, Release: run.Release, SSHSecret: p.Spec.SSH.Secret(),
-			Timeout: timeout, Plugins: run.Plugins,
+			Timeout: timeout, Plugins: run.Plugins, Vars: varsOf(p),
 		}.Spec(makeParams(run, operation)...),
 	}
 }

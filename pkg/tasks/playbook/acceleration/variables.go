@@ -30,9 +30,8 @@ func ExtraVars(on []string, playbook string, request contract.Request) map[strin
 		return vars
 	}
 	set := func(name string) bool {
-		_, own := request.Vars[name]
 		_, plugins := request.PluginVars[name]
-		return own || plugins
+		return plugins || request.SetsVar(name)
 	}
 	if playbook != contract.PlaybookUpgrade && !slices.ContainsFunc(ownImages, set) {
 		for name, value := range images {

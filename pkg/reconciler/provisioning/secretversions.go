@@ -15,11 +15,11 @@ import (
 
 type key = types.NamespacedName
 
-// watchSSHSecrets calls changed with the name of each Secret that appears or changes. The Secrets
+// watchSecrets calls changed with the name of each Secret that appears, changes or disappears. The Secrets
 // of a cluster are large, and the controller must not read their contents. Therefore it requests
 // only metadata from the API server, and caches only names and versions. It returns a function that
 // looks up the resourceVersion of a Secret.
-func watchSSHSecrets(ctx context.Context, config *rest.Config, changed func(namespace, name string)) (func(namespace, name string) string, error) {
+func watchSecrets(ctx context.Context, config *rest.Config, changed func(namespace, name string)) (func(namespace, name string) string, error) {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("watch the names of Secrets: %w", err)
@@ -30,6 +30,9 @@ func watchSSHSecrets(ctx context.Context, config *rest.Config, changed func(name
 		return nil, fmt.Errorf("watch the names of Secrets: %w", err)
 	}
 	tell := func(o any) {
+		if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
+			o = last.Obj
+		}
 		if m, ok := o.(metav1.Object); ok {
 			changed(m.GetNamespace(), m.GetName())
 		}
@@ -37,6 +40,7 @@ func watchSSHSecrets(ctx context.Context, config *rest.Config, changed func(name
 	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    tell,
 		UpdateFunc: func(_, after any) { tell(after) },
+		DeleteFunc: tell,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watch the names of Secrets: %w", err)

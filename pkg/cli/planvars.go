@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/change"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+	"github.com/akraino-icn/bpa/pkg/secretvars"
+)
+
+// addSecretVars adds the digests of the variables in Secrets to the request, as the controller computes them. A user
+// who may not read the Secrets sees a plan with those that the controller has last read; seen.Vars then says so, or
+// why no run can start.
+func (s *site) addSecretVars(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
+	if len(p.Spec.Kubespray.VarsFrom) == 0 {
+		return nil
+	}
+	key, err := s.varsSecret(ctx, p, contract.VarsKeyName(p.Name))
+	var vars map[string]string
+	if err == nil {
+		vars, seen.Vars, err = s.digests(ctx, p, key)
+	}
+	switch {
+	case apierrors.IsForbidden(err):
+		vars = p.Status.SecretVars
+		seen.Vars = "you have no right to read the Secrets of spec.kubespray.varsFrom, so the plan has the values that the controller has last read, and no variables of entries that are new"
+	case err != nil:
+		return s.explain(err)
+	case seen.Vars != "":
+		vars = p.Status.SecretVars
+		seen.Vars = "no run starts before this is corrected: " + seen.Vars
+	}
+	seen.Request.SecretVars = vars
+	return nil
+}
+
+// digests returns the digests of the variables, or why they cannot be used. Without the key of the digests, which the
+// controller makes, all variables count as changed.
+func (s *site) digests(ctx context.Context, p *v1alpha1.Provisioning, key *corev1.Secret) (digests map[string]string, problem string, err error) {
+	vars, problem, err := from.VarsFrom(p, func(name string) (*secretvars.Secret, error) {
+		secret, err := s.varsSecret(ctx, p, name)
+		if err != nil || secret == nil {
+			return nil, err
+		}
+		return from.SecretOf(secret.Data, secret.Labels), nil
+	}).Resolve()
+	if err != nil || problem != "" {
+		return nil, problem, err
+	}
+	var secret []byte
+	if key != nil {
+		secret = key.Data[secretvars.KeyData]
+	}
+	return secretvars.Digests(secret, vars), "", nil
+}
+
+// varsSecret returns a Secret; nil: it does not exist.
+func (s *site) varsSecret(ctx context.Context, p *v1alpha1.Provisioning, name string) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := s.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return secret, err
+}
+
+// addSecretVars adds the names of the variables that have other values in Secrets than the installed cluster.
+func (v *planView) addSecretVars(seen plan.Seen) {
+	if seen.Memory != nil {
+		v.SecretVars = change.SecretVars(seen.Memory.Request, seen.Request)
+	}
+	if seen.Vars != "" && v.Note != "" {
+		v.Note += "; "
+	}
+	v.Note += seen.Vars
+}
+
+// secrets lists these variables, as text.
+func (v *planView) secrets() string {
+	if len(v.SecretVars) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\nVariables with other values in Secrets: %s.\n", strings.Join(v.SecretVars, ", "))
+}
