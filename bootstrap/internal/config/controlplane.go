@@ -77,11 +77,16 @@ func (c ControlPlane) Files() map[string]string { return map[string]string{c.Adm
 
 func (c ControlPlane) key(file string) string { return filepath.Join(c.PKI, file) }
 
+// EtcdURL is the address of the machine's etcd.
+const EtcdURL = "https://127.0.0.1:" + etcdPort
+
+const etcdPort = "2379"
+
 // machineControlPlane returns the control plane of the machine. Its API server listens on the
 // bridge only, because other networks of the machine must not reach it.
 func machineControlPlane(l layout.Layout) ControlPlane {
 	return ControlPlane{
-		Bin: l.Bin, PKI: l.PKI(), Data: l.Data(), Admission: l.Etc("admission.yaml"), EtcdPort: "2379", EtcdPeer: "2380", EtcdHealth: "2381",
+		Bin: l.Bin, PKI: l.PKI(), Data: l.Data(), Admission: l.Etc("admission.yaml"), EtcdPort: etcdPort, EtcdPeer: "2380", EtcdHealth: "2381",
 		Address: layout.NodeIP, Port: "6443", ServiceCIDR: layout.ServiceCIDR,
 	}
 }
