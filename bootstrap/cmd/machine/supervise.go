@@ -61,9 +61,12 @@ func hooks(l layout.Layout) supervisor.Hooks {
 	}
 }
 
-// requirePlan returns an error if `machine up` has never set up the machine, or if it was destroyed.
+// requirePlan completes a restore that was interrupted, unless a supervisor runs. It returns an error if `machine up` has never set up the machine, or if it was destroyed.
 func requirePlan(l layout.Layout) error {
 	if _, err := l.ID(); err != nil {
+		return err
+	}
+	if err := finishRestore(l); err != nil {
 		return err
 	}
 	if _, err := os.Stat(paths(l).Plan); err != nil {

@@ -32,6 +32,9 @@ func upCommand(l layout.Layout) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := finishRestore(l); err != nil {
+				return err
+			}
 			if err := runSteps(cmd.Context(), l, "up", upSteps(l, source, project, !noBackup)); err != nil {
 				return err
 			}

@@ -80,7 +80,7 @@ func unpack(plain io.Reader, to string) (Manifest, error) {
 
 func unpackFile(archive *tar.Reader, f File, to string) error {
 	target := filepath.Join(to, filepath.FromSlash(f.Name))
-	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}
 	if f.Name == snapshotFile {

@@ -98,6 +98,16 @@ func (l Layout) Run(parts ...string) string { return l.path(append([]string{"run
 // Log is the path of a log file, or the folder of all logs if there are no parts.
 func (l Layout) Log(parts ...string) string { return l.path(append([]string{"log"}, parts...)...) }
 
+// RestoreDir is the folder in which a backup becomes the new state of the machine.
+func (l Layout) RestoreDir(parts ...string) string {
+	return l.path(append([]string{"restore"}, parts...)...)
+}
+
+// BeforeRestore is the folder with the state that the last restore has replaced.
+func (l Layout) BeforeRestore(parts ...string) string {
+	return l.path(append([]string{"before-restore"}, parts...)...)
+}
+
 // ContainerdSocket is the socket of the container runtime.
 func (l Layout) ContainerdSocket() string { return l.Run("containerd.sock") }
 
@@ -118,5 +128,5 @@ func (l Layout) SupervisorSocket() string { return l.Run("supervisor.sock") }
 
 // ClusterDirs returns the folders and files that `machine destroy` removes.
 func (l Layout) ClusterDirs() []string {
-	return []string{l.PKI(), l.path("etc"), l.path("data"), l.path("run"), l.path("log"), l.Kubeconfig()}
+	return []string{l.PKI(), l.path("etc"), l.path("data"), l.path("run"), l.path("log"), l.Kubeconfig(), l.RestoreDir(), l.BeforeRestore()}
 }

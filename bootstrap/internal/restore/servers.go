@@ -1,0 +1,51 @@
+package restore
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/config"
+	"github.com/akraino-icn/bpa/bootstrap/internal/host"
+	"github.com/akraino-icn/bpa/bootstrap/internal/kubernetes"
+	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
+)
+
+// detach starts etcd and the API server on the new state, at free ports of loopback that no other program knows, and
+// detaches the hosts.
+func (r Restore) detach(ctx context.Context) (hosts []Host, paused []string, err error) {
+	ports, err := host.FreePorts(4)
+	if err != nil {
+		return nil, nil, err
+	}
+	const address = "127.0.0.1"
+	folder := r.Layout.RestoreDir()
+	control := config.ControlPlane{
+		Bin: r.Layout.Bin, PKI: filepath.Join(folder, unpacked, "state", "pki"), Data: folder, Admission: filepath.Join(folder, "admission.yaml"),
+		EtcdPort: ports[0], EtcdPeer: ports[1], EtcdHealth: ports[2], Address: address, Port: ports[3], ServiceCIDR: layout.ServiceCIDR, NoWebhooks: true,
+	}
+	if err := config.Write(control.Files()); err != nil {
+		return nil, nil, err
+	}
+	s := supervisor.New(r.Layout.Log("restore"))
+	defer s.Stop()
+	if err := s.Apply(supervisor.Plan{Components: []supervisor.Component{control.Etcd(), control.APIServer()}}); err != nil {
+		return nil, nil, err
+	}
+	wait, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	if err := s.AwaitReady(wait); err != nil {
+		return nil, nil, err
+	}
+	api, err := kubernetes.NewClient("https://"+net.JoinHostPort(address, ports[3]), control.PKI)
+	if err != nil {
+		return nil, nil, err
+	}
+	if hosts, err = DetachAll(ctx, api, r.Now); err != nil {
+		return nil, nil, err
+	}
+	paused, err = PauseAll(ctx, api, r.Now)
+	return hosts, paused, err
+}
