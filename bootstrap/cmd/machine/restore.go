@@ -99,7 +99,7 @@ func printReport(w io.Writer, l layout.Layout, r restore.Report, now time.Time) 
 	if len(r.Paused) > 0 {
 		fmt.Fprintf(w, "\nThese Provisionings are paused: %s.\n", strings.Join(r.Paused, ", "))
 	}
-	fmt.Fprintf(w, "\nNext:\n  machine start\n  Compare each host with what runs on it. A host that has got a cluster since the backup looks free above.\n"+
+	fmt.Fprintf(w, "\nNext:\n  machine start   or, on a new machine: machine up --no-backup\n  Compare each host with what runs on it. A host that has got a cluster since the backup looks free above.\n"+
 		"  machine attach-hosts NAMESPACE/NAME ...   or: machine attach-hosts --all\n  kubectl bpa resume NAME\n")
 }
 
@@ -122,7 +122,7 @@ func attachHostsCommand(l layout.Layout) *cobra.Command {
 		Use:   "attach-hosts [NAMESPACE/NAME ... | --all]",
 		Short: "List the hosts that a restore has detached, or attach them: Metal3 and BPA change them again",
 		Long: "List the hosts that a restore has detached, or attach those that are named: Metal3 and BPA change them again.\n" +
-			"A host with another cluster than the machine believes is wiped when it is attached: compare it first.",
+			"Metal3 can switch off or erase a host that runs another cluster than the machine believes: compare it first.",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if all && len(names) > 0 {
 				return errors.New("name hosts, or use --all, not both")

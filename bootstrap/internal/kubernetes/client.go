@@ -39,8 +39,11 @@ func NewClient(url, pki string) (*Client, error) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}}
-	return &Client{url: url, http: &http.Client{Timeout: time.Minute, Transport: transport}}, nil
+	return With(url, &http.Client{Timeout: time.Minute, Transport: transport}), nil
 }
+
+// With returns a client that sends its requests by an HTTP client.
+func With(url string, client *http.Client) *Client { return &Client{url: url, http: client} }
 
 // Get reads the object or list at a path into out.
 func (c *Client) Get(ctx context.Context, path string, out any) error {

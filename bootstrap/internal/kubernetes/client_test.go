@@ -25,7 +25,7 @@ func server(t *testing.T, statuses ...int) (*Client, *[]string) {
 		_, _ = io.WriteString(w, `{"name": "a"}`)
 	}))
 	t.Cleanup(s.Close)
-	return &Client{url: s.URL, http: s.Client()}, &requests
+	return With(s.URL, s.Client()), &requests
 }
 
 // An API server that has just started says for a while that it still reads a kind.
