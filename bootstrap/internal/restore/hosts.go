@@ -75,7 +75,7 @@ func (o object) host() Host {
 }
 
 // kind is a kind of custom objects that an API server has.
-type kind struct{ list, group, resource string }
+type kind struct{ group, resource string }
 
 func (k kind) path(o object) string {
 	return k.group + "/namespaces/" + o.Metadata.Namespace + "/" + k.resource + "/" + o.Metadata.Name
