@@ -99,6 +99,9 @@ func printReport(w io.Writer, l layout.Layout, r restore.Report, now time.Time) 
 	if len(r.Paused) > 0 {
 		fmt.Fprintf(w, "\nThese Provisionings are paused: %s.\n", strings.Join(r.Paused, ", "))
 	}
+	if len(r.Deleting) > 0 {
+		fmt.Fprintf(w, "\nThese Provisionings were being deleted, which goes on after the start, with a reset of their hosts over SSH: %s.\n", strings.Join(r.Deleting, ", "))
+	}
 	fmt.Fprintf(w, "\nNext:\n  machine start   or, on a new machine: machine up --no-backup\n  Compare each host with what runs on it. A host that has got a cluster since the backup looks free above.\n"+
 		"  machine attach-hosts NAMESPACE/NAME ...   or: machine attach-hosts --all\n  kubectl bpa resume NAME\n")
 }

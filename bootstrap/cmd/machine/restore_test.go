@@ -92,14 +92,14 @@ func TestHostsAreAttachedOneByOne(t *testing.T) {
 func TestTheReportOfARestoreSaysWhatIsNext(t *testing.T) {
 	made := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	report := restore.Report{
-		Manifest: backup.Manifest{Machine: "3f9a1c2e", Time: made}, Paused: []string{"a/edge"}, Missing: 2, Listed: 5, First: []string{"files/kubelet", "x"},
+		Manifest: backup.Manifest{Machine: "3f9a1c2e", Time: made}, Paused: []string{"a/edge"}, Deleting: []string{"a/old"}, Missing: 2, Listed: 5, First: []string{"files/kubelet", "x"},
 		Hosts: []restore.Host{{Namespace: "a", Name: "free", State: "available"}, {Namespace: "a", Name: "node", State: "provisioned", Consumer: "Provisioning a/edge", Image: "http://depot/os.raw", Online: true, Deleting: true}},
 	}
 	var out bytes.Buffer
 	printReport(&out, layout.Layout{Root: "/srv"}, report, made.Add(50*time.Hour))
 	for _, want := range []string{
 		"machine 3f9a1c2e has the state of 2026-11-27T12:00:00Z, 50h0m0s ago", "/srv/before-restore", "lacks 2 of the 5 files that it had, such as files/kubelet, x",
-		"All 2 hosts are detached", "a/node  provisioned  Provisioning a/edge  http://depot/os.raw  true    is being deleted", "Provisionings are paused: a/edge", "machine start", "attach-hosts", "kubectl bpa resume",
+		"All 2 hosts are detached", "a/node  provisioned  Provisioning a/edge  http://depot/os.raw  true    is being deleted", "Provisionings are paused: a/edge", "over SSH: a/old.", "machine start", "attach-hosts", "kubectl bpa resume",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in:\n%s", want, out.String())

@@ -145,9 +145,14 @@ func DetachAll(ctx context.Context, api *kubernetes.Client, now time.Time) ([]Ho
 }
 
 // PauseAll pauses all Provisionings that are not paused, so that no run starts before somebody has looked at its hosts.
-func PauseAll(ctx context.Context, api *kubernetes.Client, now time.Time) (paused []string, err error) {
+// It also returns those that are being deleted: nothing pauses a deletion.
+func PauseAll(ctx context.Context, api *kubernetes.Client, now time.Time) (paused, deleting []string, err error) {
 	k, all, err := objects(ctx, api, provisioningCRD)
 	for _, o := range all {
+		if o.Metadata.DeletionTimestamp != nil {
+			deleting = append(deleting, o.Metadata.Namespace+"/"+o.Metadata.Name)
+			continue
+		}
 		if o.Spec.Paused {
 			continue
 		}
@@ -156,11 +161,11 @@ func PauseAll(ctx context.Context, api *kubernetes.Client, now time.Time) (pause
 			"spec":     map[string]any{"paused": true},
 		})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		paused = append(paused, o.Metadata.Namespace+"/"+o.Metadata.Name)
 	}
-	return paused, err
+	return paused, deleting, err
 }
 
 // Hosts returns all hosts.

@@ -39,6 +39,7 @@ type Report struct {
 	Manifest backup.Manifest
 	Hosts    []Host
 	Paused   []string // Provisionings, as NAMESPACE/NAME
+	Deleting []string // Provisionings that were being deleted, which goes on
 	// Missing is how many files of the depot the backup lists and the depot lacks; First are some of them.
 	Missing, Listed int
 	First           []string
@@ -99,7 +100,7 @@ func (r Restore) stage(ctx context.Context) (Report, error) {
 	if err := pki.Ensure(filepath.Join(files, "state", "pki"), r.PKI, r.Now); err != nil { // the backup can be older than its certificates last
 		return Report{}, err
 	}
-	if report.Hosts, report.Paused, err = r.detach(ctx); err != nil {
+	if err := r.detach(ctx, &report); err != nil {
 		return Report{}, fmt.Errorf("detach the hosts in the backup: %w", err)
 	}
 	list, err := os.Open(filepath.Join(files, "depot.jsonl"))

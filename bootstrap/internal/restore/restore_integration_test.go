@@ -208,7 +208,13 @@ func (m *machine) populate(t *testing.T) {
 		status := fmt.Sprintf(`{"status": {"provisioning": {"state": %q, "ID": "", "image": {"url": ""}}, "poweredOn": true, "errorMessage": "", "errorCount": 0, "operationalStatus": "OK"}}`, state)
 		m.kubectl(t, "", "patch", "bmh", name, "--subresource=status", "--type=merge", "-p", status)
 	}
-	m.kubectl(t, "", "create", "-n", "default", "-f", "../../../config/samples/provisioning.yaml")
+	sample, err := os.ReadFile("../../../config/samples/provisioning.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.kubectl(t, string(sample), "create", "-n", "default", "-f", "-")
+	m.kubectl(t, strings.Replace(string(sample), "  name: edge-1\n", "  name: leaving\n  finalizers: [example.org/reset]\n", 1), "create", "-n", "default", "-f", "-")
+	m.kubectl(t, "", "delete", "-n", "default", "provisioning/leaving", "--wait=false")
 	m.kubectl(t, broken, "apply", "-f", "-")
 }
 
@@ -331,7 +337,7 @@ func TestABackupUnderWritesIsRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("restored in %s", time.Since(began).Round(time.Millisecond))
-	if id, err := site.ID(); err != nil || report.Manifest.Machine != id || len(report.Hosts) != 4 || !slices.Equal(report.Paused, []string{"default/edge-1"}) {
+	if id, err := site.ID(); err != nil || report.Manifest.Machine != id || len(report.Hosts) != 4 || !slices.Equal(report.Paused, []string{"default/edge-1"}) || !slices.Equal(report.Deleting, []string{"default/leaving"}) {
 		t.Errorf("report %+v, %v", report, err)
 	}
 	empty.checkKeys(t, file)

@@ -15,10 +15,10 @@ import (
 
 // detach starts etcd and the API server on the new state, at free ports of loopback that no other program knows, and
 // detaches the hosts.
-func (r Restore) detach(ctx context.Context) (hosts []Host, paused []string, err error) {
+func (r Restore) detach(ctx context.Context, report *Report) error {
 	ports, err := host.FreePorts(4)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	const address = "127.0.0.1"
 	folder := r.Layout.RestoreDir()
@@ -27,25 +27,25 @@ func (r Restore) detach(ctx context.Context) (hosts []Host, paused []string, err
 		EtcdPort: ports[0], EtcdPeer: ports[1], EtcdHealth: ports[2], Address: address, Port: ports[3], ServiceCIDR: layout.ServiceCIDR, NoWebhooks: true,
 	}
 	if err := config.Write(control.Files()); err != nil {
-		return nil, nil, err
+		return err
 	}
 	s := supervisor.New(r.Layout.Log("restore"))
 	defer s.Stop()
 	if err := s.Apply(supervisor.Plan{Components: []supervisor.Component{control.Etcd(), control.APIServer()}}); err != nil {
-		return nil, nil, err
+		return err
 	}
 	wait, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	if err := s.AwaitReady(wait); err != nil {
-		return nil, nil, err
+		return err
 	}
 	api, err := kubernetes.NewClient("https://"+net.JoinHostPort(address, ports[3]), control.PKI)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	if hosts, err = DetachAll(ctx, api, r.Now); err != nil {
-		return nil, nil, err
+	if report.Hosts, err = DetachAll(ctx, api, r.Now); err != nil {
+		return err
 	}
-	paused, err = PauseAll(ctx, api, r.Now)
-	return hosts, paused, err
+	report.Paused, report.Deleting, err = PauseAll(ctx, api, r.Now)
+	return err
 }
