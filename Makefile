@@ -137,6 +137,7 @@ integration: build ## Test with real servers and clients: kube-apiserver, Metal3
 	go test ./pkg/tasks/kubespray -tags integration -run RealApt -count=1
 	$(call debian,systemd-analyze,systemd)
 	go test -C bootstrap ./internal/cluster ./internal/config -tags integration -run "Metal3|Systemd|Secrets" -count=1
+	go test -C bootstrap ./internal/restore -tags integration -count=1 -timeout 15m
 	$(call debian,mkfs.ext4,e2fsprogs)
 	$(call debian,losetup,mount)
 	go test -C bootstrap ./power -tags integration -count=1 -timeout 10m

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/config"
+	"github.com/akraino-icn/bpa/bootstrap/internal/host"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 	"github.com/akraino-icn/bpa/bootstrap/internal/pki"
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
@@ -47,7 +48,7 @@ func serveAPI(ctx context.Context, l layout.Layout, dir string) error {
 	if err != nil {
 		return err
 	}
-	ports, err := freePorts(4)
+	ports, err := host.FreePorts(4)
 	if err != nil {
 		return err
 	}
@@ -78,23 +79,4 @@ func serveAPI(ctx context.Context, l layout.Layout, dir string) error {
 	fmt.Printf("%s\nREADY\n", pki.Kubeconfig(keys, "admin"))
 	<-ctx.Done()
 	return nil
-}
-
-// freePorts returns n free TCP ports on loopback, chosen by the kernel. It keeps every port open
-// until it has n of them, so that they differ.
-func freePorts(n int) ([]string, error) {
-	var ports []string
-	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer listener.Close()
-		_, port, err := net.SplitHostPort(listener.Addr().String())
-		if err != nil {
-			return nil, err
-		}
-		ports = append(ports, port)
-	}
-	return ports, nil
 }

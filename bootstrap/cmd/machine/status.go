@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/akraino-icn/bpa/bootstrap/internal/backup"
 	"github.com/akraino-icn/bpa/bootstrap/internal/host"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 	"github.com/akraino-icn/bpa/bootstrap/internal/pki"
@@ -21,7 +22,7 @@ func statusCommand(l layout.Layout) *cobra.Command {
 	timeout := 5 * time.Minute
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Print the state of each component and the fingerprint of the depot's CA; fail if a component is not ready",
+		Short: "Print the state of each component and of backups, and the fingerprint of the depot's CA; fail if a component is not ready",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client := supervisor.NewClient(paths(l))
@@ -48,6 +49,7 @@ func statusCommand(l layout.Layout) *cobra.Command {
 			if id, err := l.ID(); err == nil {
 				fmt.Printf("\nMachine %s in %s, %s\n", id, l.Root, afterReboot(host.MachineUnit, l))
 			}
+			fmt.Printf("\nBackup: %s\n", backup.Status(l, time.Now()))
 			printDepotCA(l)
 			if down > 0 {
 				return fmt.Errorf("%d components are not ready: see `machine logs NAME`", down)

@@ -42,6 +42,7 @@ func superviseCommand(l layout.Layout) *cobra.Command {
 // comes later, or a program that resets the firewall, would let pods reach other networks. Certificates that cannot be
 // renewed do not keep the machine from its start.
 func hooks(l layout.Layout) supervisor.Hooks {
+	var backups schedule
 	return supervisor.Hooks{
 		Prepare: func(ctx context.Context) error {
 			if err := host.PrepareNetwork(ctx); err != nil {
@@ -55,14 +56,17 @@ func hooks(l layout.Layout) supervisor.Hooks {
 		MaintainEvery: time.Minute,
 		Maintain: func(ctx context.Context) (bool, error) {
 			changed, err := renew(l, time.Now())
-			return changed, errors.Join(err, host.PrepareNetwork(ctx))
+			return changed, errors.Join(err, host.PrepareNetwork(ctx), backups.tick(ctx, l, time.Now()))
 		},
 	}
 }
 
-// requirePlan returns an error if `machine up` has never set up the machine, or if it was destroyed.
+// requirePlan completes a restore that was interrupted, unless a supervisor runs. It returns an error if `machine up` has never set up the machine, or if it was destroyed.
 func requirePlan(l layout.Layout) error {
 	if _, err := l.ID(); err != nil {
+		return err
+	}
+	if err := finishRestore(l); err != nil {
 		return err
 	}
 	if _, err := os.Stat(paths(l).Plan); err != nil {

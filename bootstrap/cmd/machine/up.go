@@ -22,7 +22,7 @@ import (
 )
 
 func upCommand(l layout.Layout) *cobra.Command {
-	project := true
+	project, noBackup := true, false
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Bring the machine up: packages, builds, cluster, DNS, Metal3 CRDs, Tekton and the project",
@@ -32,7 +32,10 @@ func upCommand(l layout.Layout) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := runSteps(cmd.Context(), l, "up", upSteps(l, source, project)); err != nil {
+			if err := finishRestore(l); err != nil {
+				return err
+			}
+			if err := runSteps(cmd.Context(), l, "up", upSteps(l, source, project, !noBackup)); err != nil {
 				return err
 			}
 			if project {
@@ -42,6 +45,7 @@ func upCommand(l layout.Layout) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&project, "project", project, "also deploy this project (see the deploy command)")
+	cmd.Flags().BoolVar(&noBackup, "no-backup", noBackup, "do not back up the machine first")
 	return cmd
 }
 
@@ -76,7 +80,7 @@ func source() (string, error) {
 	return build.FindSource(dir)
 }
 
-func upSteps(l layout.Layout, source string, project bool) []step {
+func upSteps(l layout.Layout, source string, project, backup bool) []step {
 	steps := []step{{title: "Debian packages", run: func(ctx context.Context, log io.Writer) (string, error) {
 		installed, err := host.InstallPackages(ctx, log)
 		if len(installed) == 0 {
@@ -85,6 +89,9 @@ func upSteps(l layout.Layout, source string, project bool) []step {
 		return "installed " + strings.Join(installed, " "), err
 	}}}
 	steps = append(steps, buildSteps(l, source)...)
+	if backup {
+		steps = append(steps, step{title: "backup", run: func(ctx context.Context, _ io.Writer) (string, error) { return backupBeforeUp(ctx, l) }})
+	}
 	tekton, projectProgress := &build.Progress{}, &build.Progress{}
 	in := func(log io.Writer, progress *build.Progress) cluster.Cluster {
 		return cluster.Cluster{Layout: l, Source: source, Log: log, Progress: progress}

@@ -42,7 +42,7 @@ func Targets() []Target {
 			Name: "kubernetes", Module: "modules/kube", LDFlags: kubernetesFlags(),
 			Packages: []string{"github.com/akraino-icn/bpa/bootstrap/modules/kube", "k8s.io/kubernetes/cmd/kubectl", "k8s.io/kubernetes/cmd/kubeadm"},
 			Alias:    "apiserver",
-			Links:    []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet"},
+			Links:    []string{"etcd", "etcdutl", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet"},
 		},
 		{
 			Name: "containerd", Module: "modules/containerd", LDFlags: "-s -w -X " + cd + "version.Version=" + containerd,

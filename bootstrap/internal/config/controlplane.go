@@ -24,6 +24,9 @@ type ControlPlane struct {
 	Address     string                   // address at which the API server listens
 	Port        string                   // port at which the API server listens
 	ServiceCIDR string
+	// NoWebhooks keeps the API server from asking programs that do not run, and from rules of users, before it stores
+	// an object.
+	NoWebhooks bool
 }
 
 // Etcd returns the component that runs etcd. It needs no other component. etcd syncs each write, also in tests:
@@ -35,9 +38,9 @@ func (c ControlPlane) Etcd() supervisor.Component {
 	return supervisor.Component{
 		Name: "etcd", Notify: true, Health: health + "/readyz", Inputs: []string{c.Bin("kube"), cert, key, ca},
 		Args: []string{
-			c.Bin("etcd"), "--name=bootstrap", "--data-dir=" + filepath.Join(c.Data, "etcd"),
+			c.Bin("etcd"), "--name=" + etcdName, "--data-dir=" + filepath.Join(c.Data, "etcd"),
 			"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
-			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=bootstrap=" + peer,
+			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=" + etcdName + "=" + peer,
 			"--cert-file=" + cert, "--key-file=" + key, "--trusted-ca-file=" + ca, "--client-cert-auth",
 			"--peer-cert-file=" + cert, "--peer-key-file=" + key, "--peer-trusted-ca-file=" + ca, "--peer-client-cert-auth",
 			"--listen-metrics-urls=" + health, "--auto-compaction-retention=1h", "--quota-backend-bytes=4294967296", "--log-level=warn",
@@ -50,6 +53,14 @@ func (c ControlPlane) Etcd() supervisor.Component {
 // restart helps no API server whose etcd does not answer, so Live does not ask about etcd. The
 // API server connects to the kubelet by address, because the node's name is not in DNS.
 func (c ControlPlane) APIServer() supervisor.Component {
+	component := c.apiServer()
+	if c.NoWebhooks {
+		component.Args = append(component.Args, "--disable-admission-plugins=MutatingAdmissionWebhook,ValidatingAdmissionWebhook,MutatingAdmissionPolicy,ValidatingAdmissionPolicy")
+	}
+	return component
+}
+
+func (c ControlPlane) apiServer() supervisor.Component {
 	server := "https://" + c.Address + ":" + c.Port
 	return supervisor.Component{
 		Name: "kube-apiserver", Needs: []string{"etcd"}, Notify: true, Grace: 2 * time.Second, Health: server + "/readyz", Live: server + "/livez?exclude=etcd",
@@ -84,11 +95,26 @@ func (c ControlPlane) Files() map[string]string {
 
 func (c ControlPlane) key(file string) string { return filepath.Join(c.PKI, file) }
 
+// EtcdURL is the address of the machine's etcd.
+const EtcdURL = "https://127.0.0.1:" + etcdPort
+
+const (
+	etcdName = "bootstrap"
+	etcdPort = "2379"
+	etcdPeer = "2380"
+)
+
+// EtcdMember are the arguments with which etcdutl makes the data of the machine's etcd from a snapshot.
+func EtcdMember() []string {
+	const peer = "https://127.0.0.1:" + etcdPeer
+	return []string{"--name=" + etcdName, "--initial-cluster=" + etcdName + "=" + peer, "--initial-advertise-peer-urls=" + peer}
+}
+
 // machineControlPlane returns the control plane of the machine. Its API server listens on the
 // bridge only, because other networks of the machine must not reach it.
 func machineControlPlane(l layout.Layout) ControlPlane {
 	return ControlPlane{
-		Bin: l.Bin, PKI: l.PKI(), Data: l.Data(), Admission: l.Etc("admission.yaml"), Audit: l.Etc("audit.yaml"), AuditLog: l.Log("audit.log"), EtcdPort: "2379", EtcdPeer: "2380", EtcdHealth: "2381",
+		Bin: l.Bin, PKI: l.PKI(), Data: l.Data(), Admission: l.Etc("admission.yaml"), Audit: l.Etc("audit.yaml"), AuditLog: l.Log("audit.log"), EtcdPort: etcdPort, EtcdPeer: etcdPeer, EtcdHealth: "2381",
 		Address: layout.NodeIP, Port: "6443", ServiceCIDR: layout.ServiceCIDR,
 	}
 }

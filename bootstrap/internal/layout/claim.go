@@ -18,7 +18,7 @@ func (l Layout) Marker() string { return l.path(".bpa-machine") }
 
 // known are the names of all that this project puts into a state folder.
 var known = []string{
-	".bpa-machine", ".lock", "bench.jsonl", "bin", "cache", "data", "depot", "etc", "kubeconfig", "kubespray", "kubespray.new", "log", "lost+found", "pki", "run", "stamps",
+	".bpa-machine", ".lock", "before-restore", "bench.jsonl", "bin", "cache", "data", "depot", "etc", "kubeconfig", "kubespray", "kubespray.new", "log", "lost+found", "pki", "restore", "run", "stamps",
 }
 
 // ErrNoMachine reports that the state folder is not that of a bootstrap machine.

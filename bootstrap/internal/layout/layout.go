@@ -49,6 +49,10 @@ func (l Layout) DepotCA() string { return l.path("depot", "tls", "ca.crt") }
 // depot creates it.
 func (l Layout) DepotToken() string { return l.path("depot", "local-token") }
 
+// DepotSecrets are the files of the depot, relative to DepotDir, without which its clients do not know it again: its
+// certificates, and the secrets with which it makes tokens and locations of uploads.
+func DepotSecrets() []string { return []string{"tls", "local-token", "upload-secret"} }
+
 // DockerConfig is the folder that registry clients use as DOCKER_CONFIG to write at the depot's
 // local listener.
 func (l Layout) DockerConfig() string { return l.Etc("docker") }
@@ -76,6 +80,15 @@ func (l Layout) PKI() string { return l.path("pki") }
 // Etc is the path of a configuration file, or the configuration folder if there are no parts.
 func (l Layout) Etc(parts ...string) string { return l.path(append([]string{"etc"}, parts...)...) }
 
+// BackupSettings is the file that says where, how often and for which key the machine is backed up.
+func (l Layout) BackupSettings() string { return l.Etc("backup.yaml") }
+
+// BackupRecord is the file that has the result of the last backup.
+func (l Layout) BackupRecord() string { return l.Data("backup.json") }
+
+// BackupLock is the file that is locked while a backup is made.
+func (l Layout) BackupLock() string { return l.Run("backup.lock") }
+
 // Data is the data folder of a component, or the folder of all data if there are no parts.
 func (l Layout) Data(parts ...string) string { return l.path(append([]string{"data"}, parts...)...) }
 
@@ -84,6 +97,16 @@ func (l Layout) Run(parts ...string) string { return l.path(append([]string{"run
 
 // Log is the path of a log file, or the folder of all logs if there are no parts.
 func (l Layout) Log(parts ...string) string { return l.path(append([]string{"log"}, parts...)...) }
+
+// RestoreDir is the folder in which a backup becomes the new state of the machine.
+func (l Layout) RestoreDir(parts ...string) string {
+	return l.path(append([]string{"restore"}, parts...)...)
+}
+
+// BeforeRestore is the folder with the state that the last restore has replaced.
+func (l Layout) BeforeRestore(parts ...string) string {
+	return l.path(append([]string{"before-restore"}, parts...)...)
+}
 
 // ContainerdSocket is the socket of the container runtime.
 func (l Layout) ContainerdSocket() string { return l.Run("containerd.sock") }
@@ -105,5 +128,5 @@ func (l Layout) SupervisorSocket() string { return l.Run("supervisor.sock") }
 
 // ClusterDirs returns the folders and files that `machine destroy` removes.
 func (l Layout) ClusterDirs() []string {
-	return []string{l.PKI(), l.path("etc"), l.path("data"), l.path("run"), l.path("log"), l.Kubeconfig()}
+	return []string{l.PKI(), l.path("etc"), l.path("data"), l.path("run"), l.path("log"), l.Kubeconfig(), l.RestoreDir(), l.BeforeRestore()}
 }

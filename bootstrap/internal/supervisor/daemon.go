@@ -127,6 +127,15 @@ func maintain(ctx context.Context, s *Supervisor, p Paths, hooks Hooks) {
 	}
 }
 
+// Hold keeps daemons with these paths from starting, until release is called. If one runs, it returns ErrRunning.
+func Hold(p Paths) (release func() error, err error) {
+	lock, err := acquire(p.Lock)
+	if err != nil {
+		return nil, err
+	}
+	return lock.Close, nil
+}
+
 func reload(s *Supervisor, p Paths) error {
 	plan, err := ReadPlan(p.Plan)
 	if err != nil {

@@ -33,10 +33,11 @@ func Fence(ctx context.Context, c client.Client, user contract.User, names []str
 }
 
 // Unfence asks Metal3 to power on those of the named hosts that the owner holds, that Fence has
-// powered off, and that are not lost any more. It returns the names of the hosts that it changed.
+// powered off, and that are not lost any more. It returns the names of the hosts that it changed. It
+// changes no paused and no detached host.
 func Unfence(ctx context.Context, c client.Client, owner hosts.Owner, names []string) ([]string, error) {
 	all, err := changeAll(ctx, c, owner, unread(names), "power on", func(host *metal3.BareMetalHost) {
-		if h := facts.Of(host, nil); h.Fence != (hosts.Fence{}) && !h.Lost {
+		if h := facts.Of(host, nil); h.Fence != (hosts.Fence{}) && !h.Lost && !paused(host) && !detached(host) {
 			host.Spec.Online = true
 			forgetFence(host)
 		}

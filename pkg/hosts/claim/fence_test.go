@@ -94,6 +94,28 @@ func TestFenceLeavesOtherHosts(t *testing.T) {
 	}
 }
 
+// TestUnfenceLeavesHostsOfOthers: a restored bootstrap machine, or a user, has detached or paused the host. Nothing may
+// switch it on before a person agrees.
+func TestUnfenceLeavesHostsOfOthers(t *testing.T) {
+	for _, annotation := range []string{metal3.DetachedAnnotation, metal3.PausedAnnotation} {
+		c := fencedSite(t)
+		if _, err := Fence(ctx, c, user1, []string{"host-1"}, nine); err != nil {
+			t.Fatal(err)
+		}
+		edit(t, c, "host-1", func(h *metal3.BareMetalHost) {
+			delete(h.Annotations, contract.AnnotationQuarantine)
+			h.Annotations[annotation] = ""
+		})
+		if got, err := Unfence(ctx, c, edge1, []string{"host-1"}); err != nil || len(got) > 0 || get(t, c, "host-1").Spec.Online {
+			t.Errorf("%s: powered on %v, %v", annotation, got, err)
+		}
+		edit(t, c, "host-1", func(h *metal3.BareMetalHost) { delete(h.Annotations, annotation) })
+		if got, err := Unfence(ctx, c, edge1, []string{"host-1"}); err != nil || len(got) != 1 || !get(t, c, "host-1").Spec.Online {
+			t.Errorf("%s: after it is gone: powered on %v, %v", annotation, got, err)
+		}
+	}
+}
+
 // TestReleasedHostIsPoweredOnByTheNextClaim: a host that is released while it is off stays off, and has
 // no record of the fence. The next claim powers it on.
 func TestReleasedHostIsPoweredOnByTheNextClaim(t *testing.T) {

@@ -463,6 +463,36 @@ func TestReleaseWaitsForDeprovisioning(t *testing.T) {
 	expectHolders(t, c, map[string]string{})
 }
 
+// TestReleaseLeavesTheImageOfADetachedHost: when somebody attaches the host, Metal3 would erase it. A later release takes
+// the image away.
+func TestReleaseLeavesTheImageOfADetachedHost(t *testing.T) {
+	c, me := bareSite(t, 1, interceptor.Funcs{}, "a-user"), hosts.Owner{Namespace: namespace, Name: "edge-1"}
+	_, err := Make(ctx, c, wantsImage("a"))
+	expectNoError(t, err)
+	_, err = Image(ctx, c, me, *wantsImage().OSImage, map[string]string{"host-1": "a"})
+	expectNoError(t, err)
+	h := get(t, c, "host-1")
+	h.Status.Provisioning.State = metal3.StateProvisioned
+	expectNoError(t, c.Status().Update(ctx, h))
+	edit(t, c, "host-1", func(h *metal3.BareMetalHost) { h.Annotations[metal3.DetachedAnnotation] = "" })
+	before := get(t, c, "host-1").Spec
+	for range 2 {
+		released, leaving, err := ReleaseAll(ctx, c, me)
+		expectNoError(t, err)
+		if want := []hosts.Leaving{{Host: "host-1", State: "provisioned", Error: "detached"}}; len(released) > 0 || !cmp.Equal(want, leaving) {
+			t.Errorf("released %v, leaving %v", released, leaving)
+		}
+		if diff := cmp.Diff(before, get(t, c, "host-1").Spec); diff != "" {
+			t.Errorf("(-before +after):\n%s", diff)
+		}
+	}
+	edit(t, c, "host-1", func(h *metal3.BareMetalHost) { delete(h.Annotations, metal3.DetachedAnnotation) })
+	_, leaving, err := ReleaseAll(ctx, c, me)
+	if expectNoError(t, err); len(leaving) != 1 || get(t, c, "host-1").Spec.Image != nil {
+		t.Errorf("after it was attached: leaving %v, %+v", leaving, get(t, c, "host-1").Spec)
+	}
+}
+
 // TestRetainLeavesTheImage checks that Retain releases a host as it is, and that a later release by
 // another Provisioning does not remove the image.
 func TestRetainLeavesTheImage(t *testing.T) {

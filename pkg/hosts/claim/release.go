@@ -121,15 +121,23 @@ func split(owner hosts.Owner, all []outcome) (released []string, leaving []hosts
 
 func leavingOf(host *metal3.BareMetalHost) hosts.Leaving {
 	l := hosts.Leaving{Host: host.Name, State: string(host.Status.Provisioning.State)}
-	_, paused := host.Annotations[metal3.PausedAnnotation]
-	_, detached := host.Annotations[metal3.DetachedAnnotation]
 	switch is := facts.Of(host, nil); {
-	case paused || detached: // Metal3 does not touch it
+	case paused(host) || detached(host): // Metal3 does not touch it
 		l.Error = is.Unusable
 	case host.Status.ErrorMessage != "":
 		l.Error = is.Trouble
 	}
 	return l
+}
+
+func paused(host *metal3.BareMetalHost) bool {
+	_, is := host.Annotations[metal3.PausedAnnotation]
+	return is
+}
+
+func detached(host *metal3.BareMetalHost) bool {
+	_, is := host.Annotations[metal3.DetachedAnnotation]
+	return is
 }
 
 // changeAll edits the hosts whose names are the keys of known, if the owner holds them, and returns
@@ -169,6 +177,10 @@ func free(host *metal3.BareMetalHost) {
 func vacate(owner hosts.Owner) func(*metal3.BareMetalHost) {
 	return func(host *metal3.BareMetalHost) {
 		imaged := imaging.Ours(host)
+		if imaged && detached(host) {
+			setAside(host, owner.Name, contract.ReleaseUnused)
+			return
+		}
 		imaging.TakeAway(host)
 		forgetFence(host)
 		_, marked := host.Labels[contract.LabelRelease]
