@@ -43,13 +43,12 @@ type Key struct {
 func OpenKey(root *os.Root, log *slog.Logger) (*Key, error) {
 	k, err := readKey(root)
 	if errors.Is(err, fs.ErrNotExist) {
-		if k, err = makeKey(root, time.Now()); err == nil {
-			log.Info("created the key that signs the indexes of OS packages", "file", keyFile, "fingerprint", k.Fingerprint())
-		}
+		k, err = makeKey(root, time.Now())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the key that signs the indexes of OS packages: %w", err)
 	}
+	log.Info("key that signs the indexes of OS packages: nodes take only these", "file", keyFile, "fingerprint", k.Fingerprint())
 	return k, nil
 }
 
