@@ -61,6 +61,7 @@ func main() {
 			Software:   kube.NewStore(maps, contract.SoftwareName(*provisioning)),
 			Machines:   kubespray.OnMachines{},
 			Copy:       download,
+			PackageKey: packageKey,
 			Log:        os.Stdout,
 		})
 		if err != nil {
@@ -75,10 +76,23 @@ func download(ctx context.Context, request contract.Request, path string) (io.Re
 	if request.DepotURL == "" {
 		return nil, errors.New("the cluster has no depot")
 	}
-	depot, err := client.Connect(ctx, request.DepotURL, client.Options{CA: []byte(request.DepotCA)})
+	depot, err := connect(ctx, request)
 	if err != nil {
 		return nil, err
 	}
 	body, _, err := depot.GetFile(ctx, path)
 	return body, err
+}
+
+// packageKey returns the public key of the depot that signs its indexes of OS packages.
+func packageKey(ctx context.Context, request contract.Request) ([]byte, error) {
+	depot, err := connect(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	return depot.PackageKey(ctx)
+}
+
+func connect(ctx context.Context, request contract.Request) (*client.Depot, error) {
+	return client.Connect(ctx, request.DepotURL, client.Options{CA: []byte(request.DepotCA)})
 }

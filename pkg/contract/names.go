@@ -227,6 +227,10 @@ const (
 // that signed the depot's certificate.
 const DepotCAPath = "/etc/bpa/depot-ca.crt"
 
+// AptKeyPath is the file on a node with the public key that signs the depot's indexes of OS packages,
+// in OpenPGP's armor.
+const AptKeyPath = "/etc/bpa/depot-apt-key.asc"
+
 // MaxText is the maximum length, in bytes, of a result that contains free text. All results of a
 // task share 4096 bytes, the maximum of a container's termination message.
 const MaxText = 900

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/akraino-icn/bpa/pkg/depot/apt"
 	"github.com/akraino-icn/bpa/pkg/depot/archive"
 	"github.com/akraino-icn/bpa/pkg/depot/files"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
@@ -100,7 +101,11 @@ func (d *Depot) open(dir string, o options) error {
 	if err := d.openStore(dir, o); err != nil {
 		return err
 	}
-	get, put, sources := files.Handlers(d.root, d.files, d.uploads, d.quota, d.diskQuota, o.log)
+	key, err := apt.OpenKey(d.root, o.log)
+	if err != nil {
+		return err
+	}
+	get, put, sources := files.Handlers(d.root, d.files, key, d.uploads, d.quota, d.diskQuota, o.log)
 	d.packages = packages.New(d.uploads, sources, o.log)
 	sources.OnChange(d.packages.Changed)
 	d.uploads.OnChange(func(ref protocol.Ref) {
@@ -112,7 +117,7 @@ func (d *Depot) open(dir string, o options) error {
 	if err != nil {
 		return err
 	}
-	d.handler = logged(o.log, leased(d.held, d.routes(v1, get, put, o.log)))
+	d.handler = logged(o.log, leased(d.held, d.routes(v1, get, put, key, o.log)))
 	d.work(o)
 	return nil
 }
@@ -196,13 +201,14 @@ func (d *Depot) keepTidy(ctx context.Context, o options) {
 	}
 }
 
-func (d *Depot) routes(v1, get, put http.Handler, log *slog.Logger) http.Handler {
+func (d *Depot) routes(v1, get, put, key http.Handler, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/v2/", d.registry.Handler(d.quota, d.usage.MakeWay, log))
 	mux.Handle("/v1/", v1)
 	// A GET pattern also matches HEAD; the mux answers 405 to anything else.
 	mux.Handle("GET /files/", http.StripPrefix("/files/", get))
 	mux.Handle("PUT /files/", http.StripPrefix("/files/", put))
+	mux.Handle("GET "+protocol.PackageKeyPath, key)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", d.ready)
 	return mux

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/akraino-icn/bpa/pkg/depot/apt/apttest"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 func TestUploadedPackagesAreAnAptSource(t *testing.T) {
@@ -30,7 +31,8 @@ func TestUploadedPackagesAreAnAptSource(t *testing.T) {
 	ask(t, "GET", url+"debian-12/by-hash/SHA256/"+sum).want(t, 200, index.body)
 	ask(t, "GET", url+"debian-12/by-hash/SHA256/"+sha("other")).want(t, http.StatusNotFound)
 	ask(t, "GET", url+"debian-12/by-hash/SHA256/..%2fstate.json").want(t, http.StatusNotFound)
-	ask(t, "GET", url+"debian-12/InRelease").want(t, http.StatusNotFound)
+	ask(t, "GET", url+"debian-12/InRelease").want(t, 200, "-----BEGIN PGP SIGNED MESSAGE-----\n", sum, "\nValid-Until: ", "-----BEGIN PGP SIGNATURE-----\n")
+	ask(t, "GET", url+"debian-12/Release.gpg").want(t, 200, "-----BEGIN PGP SIGNATURE-----\n")
 	ask(t, "GET", url+"debian-13/Release").want(t, http.StatusNotFound)
 	ask(t, "GET", url+"debian-12/damaged.txt").want(t, 200)
 	ask(t, "GET", url).want(t, 200, "debian-12/\n")
@@ -42,6 +44,33 @@ func TestUploadedPackagesAreAnAptSource(t *testing.T) {
 	}
 	ask(t, "GET", url+"debian-12/Packages", "If-None-Match", head.header.Get("ETag")).want(t, http.StatusNotModified)
 	ask(t, "GET", url+"debian-12/Packages", "Range", "bytes=0-11").want(t, http.StatusPartialContent, "Package: app")
+}
+
+// Everybody may have the public key, and nobody the private one.
+func TestOnlyThePublicKeyOfPackagesIsServed(t *testing.T) {
+	dir := t.TempDir()
+	url := serve(t, dir).URL
+	if key := ask(t, "GET", url+protocol.PackageKeyPath).want(t, 200, "-----BEGIN PGP PUBLIC KEY BLOCK-----\n"); strings.Contains(key.body, "PRIVATE") {
+		t.Errorf("served:\n%s", key.body)
+	}
+	call(t, "PUT", url+protocol.PackageKeyPath, strings.NewReader("evil")).want(t, http.StatusMethodNotAllowed)
+	private, err := os.ReadFile(filepath.Join(dir, "apt-key.asc"))
+	if err != nil || !strings.HasPrefix(string(private), "-----BEGIN PGP PRIVATE KEY BLOCK-----\n") {
+		t.Fatalf("%q, %v", private, err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "files/apt/debian-12"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range []string{"files/key", "files/apt/debian-12/key"} {
+		if err := os.Symlink(filepath.Join(dir, "apt-key.asc"), filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{"/files/apt-key.asc", "/files/../apt-key.asc", "/files/%2e%2e/apt-key.asc", "/files/..%2fapt-key.asc", "/files/apt/..%2f..%2fapt-key.asc", "/files/key", "/files/apt/debian-12/key"} {
+		if got := ask(t, "GET", url+path); strings.Contains(got.body, "PRIVATE") || got.status == 200 && !strings.Contains(got.body, "PUBLIC KEY") {
+			t.Errorf("%s = %d:\n%s", path, got.status, got.body)
+		}
+	}
 }
 
 func TestPackagesThatAreNotTaken(t *testing.T) {

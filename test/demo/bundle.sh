@@ -44,7 +44,8 @@ step "Download the packages with apt-get, as a lab machine whose only source is 
 node=$work/node
 mkdir -p "$node/lists/partial" "$node/archives/partial"
 tar xzOf "$state/cache/lab/layers/os-node.tar.gz" ./var/lib/dpkg/status >"$node/status" # packages installed on a lab machine
-echo "deb [trusted=yes] http://${address[plain]}/files/apt/$system/ ./" >"$node/sources.list"
+curl -fsS --max-time 30 "http://${address[plain]}/apt-key.asc" >"$node/key.asc"
+echo "deb [signed-by=$node/key.asc] http://${address[plain]}/files/apt/$system/ ./" >"$node/sources.list"
 cat >"$node/apt.conf" <<END
 Dir::Etc::parts "/dev/null"; Dir::Etc::sourcelist "$node/sources.list"; Dir::Etc::sourceparts "/dev/null";
 Dir::State "$node/"; Dir::State::lists "$node/lists/"; Dir::State::status "$node/status";

@@ -317,6 +317,11 @@ func depotAttacks(t *testing.T) []attack {
 	const status = "/v1/baremetalcluster/" + attacked + "/edge-1/status/"
 	return []attack{
 		{"S5: a seeder adds a package that all nodes install", ask("edge-1-seed-registry", "PUT", tls, "/files/apt/debian-12/pool/openssl_99.deb"), "--clusterrole=bpa-depot-writer"},
+		{"S5: a seeder replaces the index of the packages", ask("edge-1-seed-registry", "PUT", tls, "/files/apt/debian-12/InRelease"), "may not update files"},
+		{"S5: a writer replaces the index of the packages", ask("filler", "PUT", tls, "/files/apt/debian-12/InRelease"), "the depot makes the index"},
+		{"S5: a writer replaces the key that signs the index", ask("filler", "PUT", tls, "/apt-key.asc"), "does not support this method"},
+		{"S5: everybody reads the key that signs the index", ask("", "GET", plain, "/files/..%2fapt-key.asc"), "\n404"},
+		{"everybody reads its public part", ask("", "GET", plain, "/apt-key.asc"), "BEGIN PGP PUBLIC KEY BLOCK"},
 		{"S5: a seeder adds the index of a mirror", ask("edge-1-seed-registry", "PUT", tls, "/files/apt/debian-13/dists/trixie/InRelease"), "may not update files"},
 		{"a seeder adds a file", ask("edge-1-seed-registry", "PUT", tls, "/files/dl.k8s.io/kubelet"), "\n201"},
 		{"a seeder replaces a file", ask("edge-1-seed-registry", "PUT", tls, "/files/dl.k8s.io/kubelet"), "may not update files"},

@@ -16,6 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/bundle/debian"
 	"github.com/akraino-icn/bpa/pkg/cli"
 	"github.com/akraino-icn/bpa/pkg/depot/apt/apttest"
+	"github.com/akraino-icn/bpa/pkg/depot/client"
 	"github.com/akraino-icn/bpa/pkg/depot/depottest"
 )
 
@@ -29,8 +30,8 @@ func TestAptBundleStory(t *testing.T) {
 	archive.Put(t, "apt/debian-12/c.deb", apttest.Package(t, "jq", "1.6", "amd64", ""))
 	t.Setenv("APT_CONFIG", aptConfig(t, "Acquire::http::Proxy::127.0.0.1 \"DIRECT\";\n"))
 	file := filepath.Join(t.TempDir(), "b.tar")
-	source := fmt.Sprintf("deb [trusted=yes] %s/files/apt/debian-12/ ./", archive.URL)
-	bpa(t, "create", "--package", "conntrack", "--system", "debian-99", "--platform", "linux/amd64", "--apt-source", source, "--to", file)
+	source := fmt.Sprintf("deb %s/files/apt/debian-12/ ./", archive.URL)
+	bpa(t, "create", "--package", "conntrack", "--system", "debian-99", "--platform", "linux/amd64", "--apt-source", source, "--keyring", keyFile(t, archive), "--to", file)
 	if list := bpa(t, "inspect", file, "--verify"); !strings.Contains(list, "apt/debian-99/conntrack_1.4.7-1_amd64.deb") || !strings.Contains(list, "2 artifacts") {
 		t.Errorf("in the bundle:\n%s", list)
 	}
@@ -43,7 +44,7 @@ func TestAptBundleStory(t *testing.T) {
 		}
 	}
 	sources := filepath.Join(node, "sources.list")
-	for name, text := range map[string]string{sources: fmt.Sprintf("deb [trusted=yes] %s/files/apt/debian-99/ ./\n", site.URL), filepath.Join(node, "status"): ""} {
+	for name, text := range map[string]string{sources: fmt.Sprintf("deb [signed-by=%s] %s/files/apt/debian-99/ ./\n", keyFile(t, site), site.URL), filepath.Join(node, "status"): ""} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -62,6 +63,25 @@ APT::Architecture "amd64"; APT::Architectures {"amd64";}; APT::Sandbox::User "ro
 			t.Error(err)
 		}
 	}
+}
+
+// keyFile returns the name of a file with the key that signs the depot's packages.
+func keyFile(t *testing.T, d *depottest.Depot) string {
+	t.Helper()
+	depot, err := client.Connect(t.Context(), d.URL, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer depot.Close()
+	key, err := depot.PackageKey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "key.asc")
+	if err := os.WriteFile(name, key, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
 }
 
 // aptConfig returns the name of a file that apt reads before its own configuration.

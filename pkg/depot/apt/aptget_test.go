@@ -5,6 +5,7 @@ package apt_test
 import (
 	"crypto/tls"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -15,9 +16,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/akraino-icn/bpa/pkg/depot"
+	"github.com/akraino-icn/bpa/pkg/depot/apt"
 	"github.com/akraino-icn/bpa/pkg/depot/apt/apttest"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/tlscert"
 )
 
@@ -28,7 +32,9 @@ type node struct {
 	dir string
 }
 
-func newNode(t *testing.T, sources ...string) *node {
+// newNode returns a node that trusts the key and has the source. The source has the option signed-by with
+// the word KEY as the name of its file.
+func newNode(t *testing.T, key []byte, source string) *node {
 	t.Helper()
 	n := &node{t: t, dir: t.TempDir()}
 	for _, dir := range []string{"var/lib/apt/lists/partial", "var/cache/apt/archives/partial", "var/log/apt", "etc/apt/preferences.d", "etc/apt/apt.conf.d"} {
@@ -37,7 +43,8 @@ func newNode(t *testing.T, sources ...string) *node {
 		}
 	}
 	n.write("status", "")
-	n.write("sources.list", strings.Join(sources, "\n")+"\n")
+	n.write("key.asc", string(key))
+	n.write("sources.list", strings.Replace(source, "KEY", filepath.Join(n.dir, "key.asc"), 1)+"\n")
 	n.configure("")
 	return n
 }
@@ -134,14 +141,16 @@ func built(t *testing.T, compression string, fields ...string) []byte {
 // site is a depot with a plain listener and a TLS listener.
 type site struct {
 	depot       *depot.Depot
+	dir         string
 	http, https string
-	ca          []byte
+	ca, key     []byte
 }
 
 func newSite(t *testing.T) site {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
-	d, err := depot.New(t.TempDir(), depot.WithLogger(quiet))
+	dir := t.TempDir()
+	d, err := depot.New(dir, depot.WithLogger(quiet))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +168,11 @@ func newSite(t *testing.T) site {
 			t.Error(err)
 		}
 	})
-	return site{d, plain.URL, strings.Replace(encrypted.URL, "http:", "https:", 1), authority.CA()}
+	key, err := get(t, plain.URL+protocol.PackageKeyPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site{d, dir, plain.URL, strings.Replace(encrypted.URL, "http:", "https:", 1), authority.CA(), []byte(key)}
 }
 
 func (s site) put(t *testing.T, path string, content []byte, status int) string {
@@ -182,12 +195,12 @@ func TestAptInstallsFromTheDepot(t *testing.T) {
 	s.put(t, "apt/debian-12/other_1_arm64.deb", built(t, "none", "Package: other", "Version: 1", "Architecture: arm64"), http.StatusCreated)
 	s.put(t, "apt/debian-13/data_4_amd64.deb", built(t, "xz", "Package: data", "Version: 4", "Architecture: amd64"), http.StatusCreated)
 	for name, source := range map[string]string{
-		"http":         "deb [trusted=yes] " + s.http + "/files/apt/debian-12/ /",
-		"https":        "deb [trusted=yes] " + s.https + "/files/apt/debian-12 /",
-		"http with ./": "deb [trusted=yes] " + s.http + "/files/apt/debian-12/ ./",
+		"http":         "deb [signed-by=KEY] " + s.http + "/files/apt/debian-12/ /",
+		"https":        "deb [signed-by=KEY] " + s.https + "/files/apt/debian-12 /",
+		"http with ./": "deb [signed-by=KEY] " + s.http + "/files/apt/debian-12/ ./",
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newNode(t, source)
+			n := newNode(t, s.key, source)
 			n.write("ca.crt", string(s.ca))
 			n.configure(fmt.Sprintf("Acquire::https::CaInfo %q;\n", filepath.Join(n.dir, "ca.crt")))
 			n.must("update")
@@ -212,7 +225,8 @@ func TestAptUpdatesWhilePackagesAreUploaded(t *testing.T) {
 		if _, err := send(t, fmt.Sprintf("%s/files/apt/debian-12/app_%d.deb", s.http, version), content, http.StatusCreated); err != nil {
 			return err
 		}
-		return get(t, s.http+"/files/apt/debian-12/Packages.gz")
+		_, err := get(t, s.http+"/files/apt/debian-12/Packages.gz")
+		return err
 	}
 	if err := upload(); err != nil {
 		t.Fatal(err)
@@ -228,7 +242,7 @@ func TestAptUpdatesWhilePackagesAreUploaded(t *testing.T) {
 		s.depot.ServeHTTP(w, r)
 	}))
 	t.Cleanup(meanwhile.Close)
-	n := newNode(t, "deb [trusted=yes] "+meanwhile.URL+"/files/apt/debian-12/ /")
+	n := newNode(t, s.key, "deb [signed-by=KEY] "+meanwhile.URL+"/files/apt/debian-12/ /")
 	for range 10 {
 		before := version
 		n.must("update")
@@ -239,5 +253,72 @@ func TestAptUpdatesWhilePackagesAreUploaded(t *testing.T) {
 	n.must("install", "--download-only", "app")
 	if got, want := n.downloaded(), fmt.Sprintf("app_%d_amd64.deb", version-5); got != want {
 		t.Errorf("downloaded %s, want %s, which was the newest in the last Release that the node has read", got, want)
+	}
+}
+
+// TestAptRefusesWhatTheDepotDidNotSign puts an attacker between a node and its depot. Without one, the node
+// installs.
+func TestAptRefusesWhatTheDepotDidNotSign(t *testing.T) {
+	needsApt(t)
+	s, other := newSite(t), newSite(t)
+	for _, d := range []site{s, other} {
+		d.put(t, "apt/debian-12/app.deb", apttest.Package(t, "app", "1", "amd64", ""), http.StatusCreated)
+	}
+	evil := apttest.Package(t, "app", "99", "amd64", "")
+	other.put(t, "apt/debian-12/evil.deb", evil, http.StatusCreated)
+	const folder = "/files/apt/debian-12/"
+	at := func(d site, name string) string {
+		text, err := get(t, d.http+folder+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	release, signed := at(s, "Release"), at(s, "InRelease")
+	for name, tc := range map[string]struct {
+		answers map[string]string // other answers of the depot, by the name of the file; empty: 404
+		want    string
+	}{
+		"nothing changed":                        {nil, ""},
+		"the other form of the signature":        {map[string]string{"InRelease": ""}, ""},
+		"a changed Release":                      {map[string]string{"InRelease": strings.Replace(signed, "Suite: debian-12", "Suite: debian-13", 1)}, "BADSIG"},
+		"a changed Release beside its signature": {map[string]string{"InRelease": "", "Release": strings.Replace(release, "Suite: debian-12", "Suite: debian-13", 1)}, "BADSIG"},
+		"a changed index":                        {map[string]string{"Packages.gz": at(other, "Packages.gz"), "Packages": at(other, "Packages")}, "unexpected size"},
+		"a changed package":                      {map[string]string{"app.deb": string(evil)}, "unexpected size"},
+		"the key of another depot":               {map[string]string{"InRelease": at(other, "InRelease"), "Packages.gz": at(other, "Packages.gz"), "Packages": at(other, "Packages")}, "NO_PUBKEY"},
+		"no signature":                           {map[string]string{"InRelease": "", "Release.gpg": ""}, "is not signed"},
+		"an unsigned InRelease":                  {map[string]string{"InRelease": release}, "NOSPLIT"},
+		"an old index":                           {map[string]string{"InRelease": apt.InReleaseOf(t, s.dir, release, time.Now().Add(-apt.ValidFor-time.Hour))}, "is expired"},
+		"an index that is not that old":          {map[string]string{"InRelease": apt.InReleaseOf(t, s.dir, release, time.Now().Add(-apt.ValidFor+time.Hour))}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				name := strings.TrimPrefix(r.URL.Path, folder)
+				if strings.HasPrefix(name, "by-hash/") && tc.answers["Packages.gz"] != "" {
+					name = "Packages.gz"
+				}
+				if text, ok := tc.answers[name]; ok && text != "" {
+					_, _ = io.WriteString(w, text)
+				} else if ok {
+					http.NotFound(w, r)
+				} else {
+					s.depot.ServeHTTP(w, r)
+				}
+			}))
+			t.Cleanup(between.Close)
+			n := newNode(t, s.key, "deb [signed-by=KEY] "+between.URL+folder+" /")
+			said, err := n.get("update")
+			if err == nil {
+				var more string
+				more, err = n.get("install", "--download-only", "app")
+				said += more
+			}
+			if (err == nil) != (tc.want == "") || !strings.Contains(said, tc.want) {
+				t.Errorf("apt-get: %v, want %q:\n%s", err, tc.want, said)
+			}
+			if tc.want != "" && n.downloaded() != "" {
+				t.Errorf("downloaded %s", n.downloaded())
+			}
+		})
 	}
 }

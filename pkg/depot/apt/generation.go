@@ -107,8 +107,8 @@ func (r *repository) writeIndexes(kept []entry) (plain, packed indexFile, err er
 	return plain, packed, err
 }
 
-// release returns the file Release, which apt reads first. Its date is that of the folder's last
-// change, so that it does not depend on the time of the request.
+// release returns the file Release, which apt reads first, without the date until which it is valid.
+// Its date is that of the folder's last change, so that it does not depend on the time of the request.
 func (r *repository) release(kept []entry, g generation) []byte {
 	architectures := map[string]bool{}
 	for _, e := range kept {
@@ -119,7 +119,7 @@ func (r *repository) release(kept []entry, g generation) []byte {
 	if len(architectures) > 0 {
 		fmt.Fprintf(&b, "Architectures: %s\n", strings.Join(slices.Sorted(maps.Keys(architectures)), " "))
 	}
-	fmt.Fprintf(&b, "Date: %s\n", time.Unix(0, g.Changed).UTC().Format("Mon, 02 Jan 2006 15:04:05 UTC"))
+	fmt.Fprintf(&b, "Date: %s\n", time.Unix(0, g.Changed).UTC().Format(releaseDate))
 	fmt.Fprintf(&b, "Acquire-By-Hash: yes\nDescription: packages of %s in the depot\nSHA256:\n", r.system)
 	fmt.Fprintf(&b, " %s %d %s\n %s %d %s\n", g.Index.SHA256, g.Index.Size, indexName, g.Packed.SHA256, g.Packed.Size, packedName)
 	return b.Bytes()

@@ -51,8 +51,8 @@ func (r *repository) serve(w http.ResponseWriter, req *http.Request, rest string
 	// second change within one second.
 	w.Header().Set("Cache-Control", "no-cache")
 	switch rest {
-	case releaseName:
-		serveBytes(w, req, now.Release)
+	case releaseName, inReleaseName, signatureName:
+		return r.serveRelease(w, req, rest, now)
 	case damagedName:
 		serveBytes(w, req, r.damaged())
 	case indexName:
@@ -60,6 +60,16 @@ func (r *repository) serve(w http.ResponseWriter, req *http.Request, rest string
 	case packedName:
 		return r.serveIndex(w, req, now.Packed)
 	}
+	return nil
+}
+
+// serveRelease serves the Release of a generation, or one of its signatures.
+func (r *repository) serveRelease(w http.ResponseWriter, req *http.Request, rest string, now generation) error {
+	s, err := r.signed(now)
+	if err != nil {
+		return err
+	}
+	serveBytes(w, req, map[string][]byte{releaseName: s.release, inReleaseName: s.inRelease, signatureName: s.signature}[rest])
 	return nil
 }
 

@@ -18,6 +18,9 @@ const (
 	indexName   = "Packages"
 	packedName  = "Packages.gz"
 	releaseName = "Release"
+	// inReleaseName is the Release with its signature inside, and signatureName the signature alone.
+	inReleaseName = "InRelease"
+	signatureName = "Release.gpg"
 	// damagedName lists the packages that are in no index, one per line: path, colon, reason.
 	damagedName = "damaged.txt"
 	byHash      = "by-hash/SHA256/"
@@ -26,7 +29,7 @@ const (
 // ownIndex lists the names that show that a folder has its own index. Such a folder is a mirror
 // with upstream's signature, or a repository that another tool maintains. The depot serves it
 // unchanged.
-var ownIndex = []string{mirrorName, "InRelease", releaseName, indexName}
+var ownIndex = []string{mirrorName, inReleaseName, releaseName, indexName}
 
 var (
 	// fetchable matches the names that apt does not change when it requests them from a server. It
@@ -46,17 +49,17 @@ func split(name string) (system, rest string, ok bool) {
 
 func isGenerated(rest string) bool {
 	switch rest {
-	case indexName, packedName, releaseName, damagedName:
+	case indexName, packedName, releaseName, inReleaseName, signatureName, damagedName:
 		return true
 	}
 	return strings.HasPrefix(rest, byHash)
 }
 
 // isReserved reports whether rest is a generated name, or a name at which apt may look for another
-// index of the same folder, such as InRelease.
+// index of the same folder, such as Packages.xz.
 func isReserved(rest string) bool {
 	first, _, _ := strings.Cut(rest, "/")
-	return isGenerated(rest) || first == "by-hash" || first == "InRelease" || strings.HasPrefix(first, releaseName) || strings.HasPrefix(first, indexName)
+	return isGenerated(rest) || first == "by-hash" || strings.HasPrefix(first, releaseName) || strings.HasPrefix(first, indexName)
 }
 
 // isHidden reports whether rest has a name that begins with a dot, as the unfinished files of rsync

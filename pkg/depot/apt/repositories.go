@@ -17,6 +17,7 @@ const cacheDir = "apt-indexes"
 // Repositories are the folders apt/SYSTEM of a depot. Make them with New.
 type Repositories struct {
 	root, files    *os.Root
+	key            *Key
 	sum            func(name string) (string, error)
 	mayStillChange time.Duration
 	log            *slog.Logger
@@ -31,9 +32,9 @@ type Repositories struct {
 }
 
 // New returns the repositories of a depot whose plain files are below files. They keep their
-// indexes below root. sum returns the SHA-256, in hexadecimal, of a plain file.
-func New(root, files *os.Root, sum func(name string) (string, error), log *slog.Logger) *Repositories {
-	return &Repositories{root: root, files: files, sum: sum, mayStillChange: mayStillChange, log: log, changed: func() {}, open: map[string]*repository{}}
+// indexes below root, and key signs them. sum returns the SHA-256, in hexadecimal, of a plain file.
+func New(root, files *os.Root, key *Key, sum func(name string) (string, error), log *slog.Logger) *Repositories {
+	return &Repositories{root: root, files: files, key: key, sum: sum, mayStillChange: mayStillChange, log: log, changed: func() {}, open: map[string]*repository{}}
 }
 
 // of returns the repository of a system. It returns nil for a system without a folder, and for a
@@ -58,7 +59,7 @@ func (s *Repositories) opened(system string) *repository {
 		return r
 	}
 	r := &repository{
-		system: system, files: s.files, root: s.root, sum: s.sum, control: s.control, mayStillChange: s.mayStillChange, log: s.log,
+		system: system, files: s.files, root: s.root, key: s.key, sum: s.sum, control: s.control, mayStillChange: s.mayStillChange, log: s.log,
 		records: map[string]record{}, logged: map[string]string{},
 	}
 	r.load()

@@ -18,6 +18,7 @@ type repository struct {
 	system string
 	files  *os.Root
 	root   *os.Root // the depot's root; the index files are below it, see cached
+	key    *Key
 	// sum returns the SHA-256 of a file below files.
 	sum            func(name string) (string, error)
 	control        func(file io.ReaderAt, size int64) (Control, error)
@@ -31,6 +32,7 @@ type repository struct {
 	// history has the generations that were served, newest first. The first one is served now.
 	history []generation
 	stale   bool // the records have changed since the newest generation
+	served  signedRelease
 }
 
 func (r *repository) folder() string { return protocol.PackageFolder(r.system) }

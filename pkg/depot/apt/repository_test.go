@@ -49,7 +49,11 @@ func newFixture(t testing.TB, dir string) *fixture {
 	}
 	t.Cleanup(func() { _, _ = files.Close(), root.Close() })
 	w := &fixture{dir: dir, sums: &atomic.Int32{}, log: &bytes.Buffer{}}
-	w.repos = New(root, files, func(name string) (string, error) {
+	key, err := OpenKey(root, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.repos = New(root, files, key, func(name string) (string, error) {
 		w.sums.Add(1)
 		content, err := files.ReadFile(name)
 		return sumOf(content), err

@@ -26,19 +26,19 @@ func send(t *testing.T, url string, content []byte, status int) (string, error) 
 	return string(text), err
 }
 
-func get(t *testing.T, url string) error {
+func get(t *testing.T, url string) (string, error) {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
-		return err
+		return "", err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer response.Body.Close()
-	_, err = io.Copy(io.Discard, response.Body)
+	text, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = fmt.Errorf("GET %s = %d", url, response.StatusCode)
 	}
-	return err
+	return string(text), err
 }

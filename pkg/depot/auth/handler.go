@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // User is the Kubernetes user of a token.
@@ -106,9 +108,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // isOpen reports whether a path never needs a token. Programs that probe the depot have no token,
-// and users need the CA or the API description before they have one.
+// and users need the CA, the key of the OS packages or the API description before they have one.
 func isOpen(path string) bool {
-	return path == "/healthz" || path == "/readyz" || path == "/ca.crt" || path == "/v1/openapi.json"
+	return path == "/healthz" || path == "/readyz" || path == "/ca.crt" || path == protocol.PackageKeyPath || path == "/v1/openapi.json"
 }
 
 // isPrivate reports whether a path always needs a token, also for reads: the installation status comes

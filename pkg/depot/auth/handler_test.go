@@ -117,6 +117,7 @@ func TestHandler(t *testing.T) {
 		{"private read of another file", newHandler(newFake(), private), "GET", "/files/b", bearer, 403, "--clusterrole=bpa-depot-reader"},
 		{"private read while the API server is gone", newHandler(gone, private), "GET", "/files/a", bearer, 503, ""},
 		{"private health", newHandler(gone, private), "GET", "/readyz", "", 200, "served"},
+		{"private key of the packages", newHandler(gone, private), "GET", "/apt-key.asc", "", 200, "served"},
 		{"private CA", newHandler(gone, private), "GET", "/ca.crt", "", 200, "served"},
 		{"private, disguised as an open path", newHandler(newFake(), private), "GET", "/readyz/../files/a", "", 400, ""},
 	} {

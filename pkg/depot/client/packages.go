@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -62,4 +63,32 @@ func pause(ctx context.Context, resp *http.Response, wait time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// PackageKey returns the public key that signs the depot's indexes of OS packages, in OpenPGP's armor. It
+// returns nil if the depot has no such key.
+func (d *Depot) PackageKey(ctx context.Context) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.base.String()+protocol.PackageKeyPath, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := d.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("get the key for OS packages: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotFound {
+		return nil, nil
+	}
+	if err := d.check(resp, http.StatusOK); err != nil {
+		return nil, fmt.Errorf("get the key for OS packages: %w", err)
+	}
+	key, err := io.ReadAll(io.LimitReader(resp.Body, protocol.MaxPackageKey+1))
+	if err == nil && (len(key) > protocol.MaxPackageKey || !bytes.HasPrefix(key, []byte("-----BEGIN PGP PUBLIC KEY BLOCK-----\n"))) {
+		err = fmt.Errorf("the answer %.80q is not a public key in OpenPGP's armor", key)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get the key for OS packages: %w", err)
+	}
+	return key, nil
 }

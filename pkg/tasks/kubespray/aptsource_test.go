@@ -1,6 +1,8 @@
 package kubespray
 
 import (
+	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -118,8 +121,45 @@ func TestConfigOf(t *testing.T) {
 	}
 }
 
+// aptKey stands for the depot's key of OS packages.
+const aptKey = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n"
+
+// Nodes that are not changed otherwise, but that the playbook configures again, get a new key too. Without
+// the key no node is changed.
+func TestPresentNodesGetTheKeyOfPackages(t *testing.T) {
+	w := newFixture(t, 1)
+	w.in.Request.DepotURL, w.system = "https://10.60.0.1:5443", bookworm
+	var asked atomic.Int32
+	w.sources = func(command string, stdout, _ io.Writer) int {
+		if strings.Contains(command, base64.StdEncoding.EncodeToString([]byte(aptKey))) {
+			asked.Add(1)
+		}
+		fmt.Fprintln(stdout, "held")
+		return 0
+	}
+	present := contact{nodes: w.in.Nodes, visits: make([]visit, 2)}
+	for i := range present.visits {
+		present.visits[i] = visit{system: "debian-12", key: w.hostKey.PublicKey()}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	key, err := ssh.ParseKey(w.in.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := equipPresent(ctx, w.in, key, present, w.ports()); err != nil || asked.Load() != 2 {
+		t.Errorf("%d of 2 nodes got the key, %v", asked.Load(), err)
+	}
+	w.noKey = errors.New("connection refused")
+	_, err = w.run()
+	var failed *task.Error
+	if !errors.As(err, &failed) || failed.Reason != contract.ReasonDepotUnavailable || !strings.Contains(err.Error(), "connection refused") || asked.Load() != 2 {
+		t.Errorf("Run: %v; want a depot that cannot be reached, and no further node than %d", err, asked.Load())
+	}
+}
+
 // aptNode is a folder that the script uses as root file system. The test chooses how apt's download
-// helper behaves.
+// helper and apt-get behave.
 type aptNode struct {
 	t    *testing.T
 	root string
@@ -127,12 +167,13 @@ type aptNode struct {
 
 func newAptNode(t *testing.T, helper string) aptNode {
 	n := aptNode{t, t.TempDir()}
-	for _, dir := range []string{filepath.Dir(aptSource), filepath.Dir(aptConfig), "/usr/lib/apt", "/var/lib/apt/lists"} {
+	for _, dir := range []string{filepath.Dir(aptSource), filepath.Dir(aptConfig), "/usr/lib/apt", "/usr/bin", "/var/lib/apt/lists"} {
 		if err := os.MkdirAll(n.root+dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	n.helper(helper)
+	n.get("exit 0")
 	return n
 }
 
@@ -142,13 +183,19 @@ func (n aptNode) helper(script string) {
 	}
 }
 
+func (n aptNode) get(script string) {
+	if err := os.WriteFile(n.root+"/usr/bin/apt-get", []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
 func (n aptNode) run(request contract.Request) (string, error) {
 	n.t.Helper()
-	script, err := sourceFor(request, "debian-12")
+	script, err := sourceFor(request, []byte(aptKey), "debian-12")
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	for _, path := range []string{aptSource, aptConfig, "/usr/lib/apt", "/var/lib/apt"} {
+	for _, path := range []string{aptSource, aptConfig, contract.AptKeyPath, "/usr/lib/apt", "/usr/bin/apt-get", "/var/lib/apt"} {
 		script = strings.ReplaceAll(script, path, n.root+path)
 	}
 	command := exec.Command("sh", "-c", script)
@@ -183,9 +230,12 @@ func TestSourceScript(t *testing.T) {
 		if said, err := n.run(request); said != "held" || err != nil {
 			t.Fatalf("the depot has packages: %q, %v", said, err)
 		}
-		want := "# Written by BPA.\nTypes: deb\nURIs: https://10.60.0.1:5443/files/apt/debian-12/\nSuites: /\nTrusted: yes\nCheck-Date: no\n"
+		want := "# Written by BPA.\nTypes: deb\nURIs: https://10.60.0.1:5443/files/apt/debian-12/\nSuites: /\nSigned-By: /etc/bpa/depot-apt-key.asc\nDate-Max-Future: 86400\n"
 		if diff := cmp.Diff(want, n.read(aptSource)); diff != "" {
 			t.Errorf("source (-want +got):\n%s", diff)
+		}
+		if got := n.read(contract.AptKeyPath); got != aptKey {
+			t.Errorf("key: %q", got)
 		}
 		if config := n.read(aptConfig); !strings.Contains(config, "CAInfo") || !strings.Contains(config, "SourceParts") {
 			t.Errorf("configuration:\n%s", config)
@@ -199,6 +249,16 @@ func TestSourceScript(t *testing.T) {
 		t.Errorf("the site is connected now: %q, %v, configuration:\n%s", said, err, n.read(aptConfig))
 	}
 
+	before := n.read(aptSource) + n.read(aptConfig) + n.read(contract.AptKeyPath)
+	n.get(`echo "Get:1 InRelease"; echo "W: GPG error: BADSIG" >&2; exit 100`)
+	if said, err := n.run(contract.Request{DepotURL: "https://10.60.0.2:5443"}); err == nil || !strings.HasSuffix(err.Error(), "exit status 67: W: GPG error: BADSIG\n") {
+		t.Errorf("apt refuses the index: %q, %v", said, err)
+	}
+	if after := n.read(aptSource) + n.read(aptConfig) + n.read(contract.AptKeyPath); after != before {
+		t.Errorf("apt refuses the index, and the files were changed to\n%s", after)
+	}
+	n.get("exit 0")
+
 	n.helper(`echo "E: Failed to fetch https://10.60.0.1:5443/  Could not connect" >&2; exit 100`)
 	if said, err := n.run(request); err == nil || !strings.Contains(err.Error(), "exit status 66: E: Failed to fetch") {
 		t.Errorf("the depot is not there: %q, %v", said, err)
@@ -210,7 +270,7 @@ func TestSourceScript(t *testing.T) {
 	if said, err := n.run(request); said != "none" || err != nil {
 		t.Errorf("the depot has no packages: %q, %v", said, err)
 	}
-	if left := n.read(aptSource) + n.read(aptConfig); left != "" {
+	if left := n.read(aptSource) + n.read(aptConfig) + n.read(contract.AptKeyPath); left != "" {
 		t.Errorf("files are left although the depot has no packages:\n%s", left)
 	}
 	if err := os.Remove(n.root + "/usr/lib/apt/apt-helper"); err != nil {

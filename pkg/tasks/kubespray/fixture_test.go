@@ -52,6 +52,7 @@ type fixture struct {
 	// depot as a package source.
 	system  string
 	sources func(command string, stdout, stderr io.Writer) int
+	noKey   error                      // of the request for the depot's key of OS packages
 	names   func(stderr io.Writer) int // answers nameScript; nil: success
 	// disks are the contents of the machines, by the number of their server.
 	disks []*disk
@@ -220,6 +221,7 @@ func (w *fixture) ports() Ports {
 			}
 			return failed, nil
 		},
+		PackageKey: func(context.Context, contract.Request) ([]byte, error) { return []byte(aptKey), w.noKey },
 		KnownHosts: &w.knownHosts, Progress: &w.progress, Installed: &w.installed, Log: &w.log, Machines: fakeMachines{},
 	}
 }

@@ -90,6 +90,9 @@ type Ports struct {
 	Machines Machines
 	// Copy opens a file of the depot of the request: the copy of a backup.
 	Copy func(ctx context.Context, request contract.Request, path string) (io.ReadCloser, error)
+	// PackageKey returns the public key of the depot of the request that signs its indexes of OS packages;
+	// nil: the depot has none.
+	PackageKey func(ctx context.Context, request contract.Request) ([]byte, error)
 	// KnownHosts, Progress and Installed are ConfigMaps that the reconciler has created. Installed
 	// has the states of the hosts, under contract.KeyHosts, those that joined, under
 	// contract.KeyJoined, whether the cluster was complete once, under contract.KeyComplete, the

@@ -189,7 +189,7 @@ func reason(err error) contract.Reason {
 		return contract.ReasonInvalidRequest
 	case errors.Is(err, errNotInspected):
 		return contract.ReasonInternal
-	case errors.Is(err, errNoTrust), errors.Is(err, errNoSource), errors.Is(err, errNotMarked), errors.Is(err, errNoState):
+	case errors.Is(err, errNoTrust), errors.Is(err, errNoSource), errors.Is(err, errRefused), errors.Is(err, errNotMarked), errors.Is(err, errNoState):
 		return contract.ReasonPlaybookFailed
 	case errors.Is(err, errNoDepot):
 		return contract.ReasonDepotUnavailable
@@ -269,6 +269,9 @@ func advice(in Input, n contract.Node, err error) string {
 		}
 		if errors.Is(err, errNoSource) {
 			return "Make sure that user root can write " + aptSource + " and " + aptConfig + " on the nodes."
+		}
+		if errors.Is(err, errRefused) {
+			return "Compare the clocks of the node and of the depot. If they agree, the troubleshooting table of docs/depot.md has the messages of apt."
 		}
 		return "Make sure that the OS image of the nodes contains the package ca-certificates, which is needed to install the depot's certificate."
 	case contract.ReasonSSHDenied:

@@ -5,6 +5,7 @@ package seedregistry
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"maps"
 	"os"
@@ -119,12 +120,38 @@ func checkKubespray(t *testing.T, in ListInput, text string) {
 			t.Errorf("the list lacks %s:\n%s", want, text)
 		}
 	}
+	checkDigests(t, in)
 	in.Request.KubernetesVersion, in.ScratchDir = "1.99.0", t.TempDir()
 	_, _, err := List(t.Context(), in, ListPorts{execute, &bytes.Buffer{}})
 	if err == nil || !strings.Contains(err.Error(), "cannot install Kubernetes 1.99.0 for a") || !strings.Contains(err.Error(), string(contract.ReasonPlaybookFailed)) {
 		t.Errorf("an unknown version: %v", err)
 	}
 	checkNewerThanTables(t, in)
+}
+
+// checkDigests checks that the list has the digests of images that the variables of the Provisioning name,
+// with and without the name of their algorithm. Other images have none.
+func checkDigests(t *testing.T, in ListInput) {
+	in.Request.Sets, in.ScratchDir = nil, t.TempDir()
+	digest := strings.Repeat("a", 64)
+	in.Request.Vars = map[string]json.RawMessage{
+		"coredns_digest_checksum": json.RawMessage(`"` + digest + `"`), "pod_infra_digest_checksum": json.RawMessage(`"sha256:` + digest + `"`),
+	}
+	list, _, err := List(t.Context(), in, ListPorts{execute, io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, i := range list.Images {
+		place, err := i.Place()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[place.Repository] = i.Digest
+	}
+	if want := "sha256:" + digest; got["coredns/coredns"] != want || got["pause"] != want || got["kube-apiserver"] != "" || got["kube-proxy"] != "" {
+		t.Errorf("digests: %v", got)
+	}
 }
 
 // checkNewerThanTables checks a Kubernetes version that is newer than kubespray's tables of

@@ -154,6 +154,50 @@ func TestClosedSiteConnectsOnlyToTheDepot(t *testing.T) {
 	}
 }
 
+// Nodes pull kubespray's images by tag. If the list has the digest, another image under the tag ends the run,
+// and a seeder, who may not move the tag, cannot repair it.
+func TestTagWithAnotherImageEndsTheRun(t *testing.T) {
+	w := newFixture(t, 2)
+	copyToDepot(t, w, w.list)
+	depot, err := client.Connect(t.Context(), w.site.URL, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer depot.Close()
+	for n := range w.list.Images {
+		place, err := w.list.Images[n].Place()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.list.Images[n].Digest, err = depot.ImageDigest(t.Context(), place); err != nil || w.list.Images[n].Digest == "" {
+			t.Fatal(w.list.Images[n], err)
+		}
+	}
+	if _, err := Run(t.Context(), w.closed(), w.ports()); err != nil {
+		t.Fatalf("with the right images: %v", err)
+	}
+	// A writer moves the tag of the first image to the second one.
+	second, err := name.ParseReference(strings.TrimPrefix(w.site.URL, "http://") + "/project/image-1:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := remote.Image(second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := second.Context().Registry.Repo("project/image-0").Tag("v1")
+	if err := remote.Write(first, other); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Run(t.Context(), w.closed(), w.ports())
+	if failure := task.FailureOf(err); err == nil || failure.Reason != contract.ReasonArtifactsMissing || !strings.Contains(failure.Message, "lacks 1 of 3 artifacts: project/image-0:v1") {
+		t.Errorf("failure %v", err)
+	}
+	if want := "(the depot has " + w.list.Images[1].Digest + ", expected " + w.list.Images[0].Digest + ")"; !strings.Contains(w.log.String(), want) {
+		t.Errorf("the log does not say %q:\n%s", want, &w.log)
+	}
+}
+
 func copyToDepot(t *testing.T, w *fixture, list artifacts.List) {
 	t.Helper()
 	to, err := client.Connect(t.Context(), w.site.URL, client.Options{})
