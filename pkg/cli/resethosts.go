@@ -152,7 +152,7 @@ func (s *site) quarantine(ctx context.Context, run *tekton.PipelineRun, targets 
 			}
 			if other != nil && other.UID != run.UID && !other.IsDone() {
 				return fmt.Errorf("PipelineRun %s already resets host %s: another command has started it meanwhile. Wait for its end, then try again:\n  %s",
-					other.Name, h.Name, s.runLog(other.Name, "-f"))
+					other.Name, h.Name, s.resetLog(other.Name, "-f"))
 			}
 			why := quarantinePrefix + run.Name
 			if _, before, was := resetOf(host); was {
