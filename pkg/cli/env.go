@@ -36,11 +36,7 @@ kubectl bpa kubeconfig NAME --rotate, run this command again.`,
 }
 
 func (s *session) env(ctx context.Context, name, to string) error {
-	site, err := s.connect()
-	if err != nil {
-		return err
-	}
-	p, err := site.get(ctx, name)
+	site, p, err := s.cluster(ctx, name)
 	if err != nil {
 		return err
 	}

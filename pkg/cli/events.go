@@ -55,11 +55,7 @@ is in the conditions (kubectl bpa status) and in the results of the runs (kubect
 }
 
 func (s *session) events(ctx context.Context, name string, o *eventsOptions) error {
-	site, err := s.connect()
-	if err != nil {
-		return err
-	}
-	p, err := site.get(ctx, name)
+	site, p, err := s.cluster(ctx, name)
 	if err != nil {
 		return err
 	}

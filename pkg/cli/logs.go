@@ -72,11 +72,7 @@ func taskNames() (all []string) {
 }
 
 func (s *session) logs(ctx context.Context, name string, o logsOptions) error {
-	site, err := s.connect()
-	if err != nil {
-		return err
-	}
-	p, err := site.get(ctx, name)
+	site, p, err := s.cluster(ctx, name)
 	if err != nil {
 		return err
 	}
