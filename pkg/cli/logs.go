@@ -17,6 +17,7 @@ import (
 	"github.com/tektoncd/pipeline/pkg/apis/pipeline"
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/ptr"
@@ -131,6 +132,14 @@ func (s *site) runToShow(ctx context.Context, p *v1alpha1.Provisioning, which st
 
 // runOfBackup returns the run of a Backup of p, which does not count as a run of p.
 func (s *site) runOfBackup(ctx context.Context, p *v1alpha1.Provisioning, backup, run string) (*tekton.PipelineRun, []*selection, error) {
+	var b v1alpha1.Backup
+	err := s.client.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: backup}, &b)
+	if apierrors.IsNotFound(err) && !isKindMissing(err) || err == nil && b.Spec.Provisioning != p.Name {
+		return nil, nil, fmt.Errorf("there is no run %s: %s has no Backup %s. List its Backups:\n  %s", run, p.Name, backup, s.kubectl("bpa backups "+p.Name, ""))
+	}
+	if err != nil {
+		return nil, nil, s.explain(err)
+	}
 	selections := s.selections(p.Name)
 	for _, source := range selections {
 		source.options = []client.ListOption{client.InNamespace(s.namespace), client.MatchingLabels{contract.LabelBackup: backup}}
@@ -144,7 +153,7 @@ func (s *site) runOfBackup(ctx context.Context, p *v1alpha1.Provisioning, backup
 			return r, selections, nil
 		}
 	}
-	return nil, nil, fmt.Errorf("there is no run %s: the Backup does not exist, or its run is deleted. List the Backups:\n  %s", run, s.kubectl("bpa backups "+p.Name, ""))
+	return nil, nil, fmt.Errorf("there is no run %s any more, nor its log: its result is in the Backup:\n  %s", run, s.kubectl("bpa backups "+p.Name, ""))
 }
 
 // of returns the part of a work that belongs to one run: a run that was deleted and created again has another UID.

@@ -104,6 +104,8 @@ func logged() (objects []client.Object, text *kubelet, third *tekton.PipelineRun
 	copying.Labels = map[string]string{contract.LabelBackup: "b-1", "tekton.dev/pipelineRun": run.Name, "tekton.dev/pipelineTask": "backup"}
 	add(backup, run, copying, stepsOf(podOf(copying), 9, true, "backup"))
 	text.texts["b-1-backup-backup-pod/step-backup"] = "copied etcd\n"
+	other := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "site-a", Name: "b-3"}, Spec: v1alpha1.BackupSpec{Provisioning: "edge-2"}}
+	add(other, &tekton.PipelineRun{ObjectMeta: metav1.ObjectMeta{Namespace: "site-a", Name: "b-3-backup", Labels: map[string]string{contract.LabelBackup: "b-3"}}})
 	return objects, text, third
 }
 
@@ -119,10 +121,11 @@ func TestLogs(t *testing.T) {
 		"the newest": {"logs --tail=60", codeDone, "[kubespray] PLAY [all]\n[kubespray] TASK [x\n"},
 		"gone": {"logs edge-1 --run 1", codeFailed, "error: there is no log of run edge-1-install-1 any more: it was in the run's pods, and they are deleted. " +
 			"The result of the run is Failed (PlaybookFailed) in kubespray on worker-1: no space left\nRuns with pods: edge-1-install-2, edge-1-install-3\n"},
-		"never was":   {"logs edge-1 --run 7", codeFailed, "error: there is no run 7 of edge-1: the controller has deleted it, and its log with it, or it never was. There are edge-1-install-1, edge-1-install-2, edge-1-install-3\n"},
-		"other task":  {"logs edge-1 --task select-hosts", codeNotYet, "error: run edge-1-install-3 has printed nothing yet. Follow it:\n  kubectl bpa logs edge-1 -n site-a --run 3 -f\n"},
-		"of a Backup": {"logs edge-1 --run b-1-backup", codeDone, "[backup] copied etcd\n"},
-		"no Backup":   {"logs edge-1 --run b-2-backup", codeFailed, "error: there is no run b-2-backup: the Backup does not exist, or its run is deleted. List the Backups:\n  kubectl bpa backups edge-1 -n site-a\n"},
+		"never was":          {"logs edge-1 --run 7", codeFailed, "error: there is no run 7 of edge-1: the controller has deleted it, and its log with it, or it never was. There are edge-1-install-1, edge-1-install-2, edge-1-install-3\n"},
+		"other task":         {"logs edge-1 --task select-hosts", codeNotYet, "error: run edge-1-install-3 has printed nothing yet. Follow it:\n  kubectl bpa logs edge-1 -n site-a --run 3 -f\n"},
+		"of a Backup":        {"logs edge-1 --run b-1-backup", codeDone, "[backup] copied etcd\n"},
+		"of another cluster": {"logs edge-1 --run b-3-backup", codeFailed, "error: there is no run b-3-backup: edge-1 has no Backup b-3. List its Backups:\n  kubectl bpa backups edge-1 -n site-a\n"},
+		"no Backup":          {"logs edge-1 --run b-2-backup", codeFailed, "error: there is no run b-2-backup: edge-1 has no Backup b-2. List its Backups:\n  kubectl bpa backups edge-1 -n site-a\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, text, _ := logged()
