@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strconv"
 
 	"knative.dev/pkg/apis"
 
@@ -124,14 +125,22 @@ func (s *site) afterFailure(p *v1alpha1.Provisioning) []string {
 	}
 	if run := p.Status.Run; run != nil {
 		lines = append(lines, "See the log:",
-			"  "+s.runLog(run.Name, "--tail=60"))
+			"  "+s.runLog(p.Name, run.Name, "--tail=60"))
 	}
 	return append(lines, "Try again after you have fixed the cause:",
 		"  "+s.kubectl("bpa retry "+p.Name, ""))
 }
 
-// runLog returns the command that shows the log of a run. It needs no other program than kubectl.
-func (s *site) runLog(run, options string) string {
+// runLog returns the command that shows the log of a run of a cluster.
+func (s *site) runLog(cluster, run, options string) string {
+	if n := number(run); n > 0 {
+		run = strconv.Itoa(n)
+	}
+	return s.kubectl("bpa logs "+cluster, "--run "+run+" "+options)
+}
+
+// resetLog returns the command that shows the log of a run of `kubectl bpa hosts reset`, which belongs to no cluster.
+func (s *site) resetLog(run, options string) string {
 	return s.kubectl("logs -l tekton.dev/pipelineRun="+run, "--all-containers --prefix "+options)
 }
 

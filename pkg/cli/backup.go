@@ -54,17 +54,13 @@ the backups.`,
 func (s *session) backup(ctx context.Context, name string, o backupOptions) error {
 	ctx, cancel := withTimeout(ctx, o.waiting.timeout)
 	defer cancel()
-	site, err := s.connect()
-	if err != nil {
-		return err
-	}
-	p, err := site.get(ctx, name)
+	site, p, err := s.cluster(ctx, name)
 	if err != nil {
 		return err
 	}
 	switch {
 	case p.DeletionTimestamp != nil:
-		return fmt.Errorf("%s is being deleted, so its cluster cannot be backed up any more", p.Name)
+		return beingDeleted(p, "its cluster cannot be backed up")
 	case p.Status.InstalledDigest == "":
 		return exitf(codeNotYet, "%s has no installed cluster that could be backed up. Follow it:\n  %s", p.Name, site.kubectl("bpa watch "+p.Name, ""))
 	}

@@ -64,11 +64,7 @@ that a user has copied. If you interrupt the command, the run continues to stop.
 func (s *session) cancel(ctx context.Context, name string, o cancelOptions) error {
 	ctx, stop := withTimeout(ctx, o.waiting.timeout)
 	defer stop()
-	site, err := s.connect()
-	if err != nil {
-		return err
-	}
-	p, err := site.get(ctx, name)
+	site, p, err := s.cluster(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (s *site) afterCancel(p *v1alpha1.Provisioning, run *tekton.PipelineRun) []
 			"The deletion does not continue by itself: the hosts stay claimed until they are reset. Start the reset again:", retry,
 			"Or release the hosts as they are, with the rest of the cluster on them. They cannot be selected until you",
 			"reset them with \"kubectl bpa hosts reset\":",
-			"  " + s.kubectl("patch provisioning "+p.Name, `--type=merge -p '{"spec":{"deletionPolicy":"Retain"}}'`),
+			"  " + s.kubectl("patch bpa "+p.Name, `--type=merge -p '{"spec":{"deletionPolicy":"Retain"}}'`),
 		}
 	case p.DeletionTimestamp != nil:
 		return []string{"The deletion continues: the controller now removes the cluster from the hosts and releases them."}

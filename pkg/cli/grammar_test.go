@@ -103,8 +103,8 @@ func TestGrammarPage(t *testing.T) {
 	}
 }
 
-// TestOneGrammar checks the rules that hold for all commands: -o is a format, -f a file, -w and -f never wait, and a list
-// has -A and -l.
+// TestOneGrammar checks the rules that hold for all commands: -o is a format, -f a file (in logs --follow, as in kubectl logs),
+// -w watches, neither waits, and a list has -A and -l.
 func TestOneGrammar(t *testing.T) {
 	root := newRoot(genericclioptions.NewConfigFlags(true), &session{})
 	commands := leaves(root)
@@ -116,10 +116,10 @@ func TestOneGrammar(t *testing.T) {
 		if f := cmd.Flags().ShorthandLookup("o"); f != nil && f.Deprecated == "" && !strings.HasPrefix(f.Usage, "output format: ") {
 			t.Errorf("%s: -o is %q, want an output format", name, f.Usage)
 		}
-		if f := cmd.Flags().ShorthandLookup("f"); f != nil && f.Deprecated == "" && f.Name != "filename" && f.Name != "follow" {
+		if f := cmd.Flags().ShorthandLookup("f"); f != nil && f.Deprecated == "" && f.Name != "filename" && (f.Name != "follow" || cmd.Name() != "logs") {
 			t.Errorf("%s: -f is --%s, want --filename", name, f.Name)
 		}
-		if f := cmd.Flags().ShorthandLookup("w"); f != nil && f.Deprecated == "" && f.ShorthandDeprecated == "" {
+		if f := cmd.Flags().ShorthandLookup("w"); f != nil && f.Deprecated == "" && f.ShorthandDeprecated == "" && f.Name != "watch" {
 			t.Errorf("%s: -w is --%s", name, f.Name)
 		}
 		if cmd.Flags().Lookup("all-namespaces") == nil != (cmd.Flags().Lookup("selector") == nil) {
@@ -337,6 +337,7 @@ func TestImpersonationOnTheWire(t *testing.T) {
 		"status": "edge-1", "watch": "edge-1", "history": "edge-1", "plan": "edge-1", "kubeconfig": "edge-1", "software": "edge-1", "retry": "edge-1",
 		"cancel": "edge-1", "pause": "edge-1", "resume": "edge-1", "patch": "edge-1", "backup": "edge-1 --name=b", "backups": "", "restore": "edge-1 --from=b --yes",
 		"hosts": "", "hosts reset": "host-1 --yes", "plugins test": "edge-1 multus", "depot images-in-use": "",
+		"events": "edge-1", "logs": "edge-1", "diff": "-f ../../config/samples/provisioning.yaml", "env": "edge-1",
 		"create": "edge-1 --control-planes=1", "scale": "edge-1 --set=pool=2", "upgrade": "edge-1 --to=1.35.5",
 	}
 	local := []string{"plugins", "plugins show", "plugins push", "bundle create", "bundle inspect", "bundle import", "bundle export", "bundle diff", "options"}

@@ -25,6 +25,9 @@ func TestCommandsInTextsExist(t *testing.T) {
 	known := newKnown(t)
 	n := 0
 	check := func(where, text string) {
+		if m := regexp.MustCompile("(^|[`\"' ])tkn (pr|pipelinerun|tr|taskrun) [a-z]+").FindString(text); m != "" {
+			t.Errorf("%s: %s: nothing brings tkn to a site: name kubectl bpa logs, history or events", where, m)
+		}
 		for _, c := range commandsIn(text) {
 			n++
 			if err := known.check(c); err != nil {
@@ -84,6 +87,7 @@ func TestCommandsInTexts(t *testing.T) {
 	for text, right := range map[string]bool{
 		"`kubectl bpa retry X`": true, "`kubectl bpa retry X --soon`": false, "`kubectl bpa again X`": false, "`kubectl bpa retry`": true, "`kubectl bpa retry -n X`": false, "`kubectl bpa hosts rest X`": false,
 		"`make demo`": true, "`make coffee`": false, "`kubectl get bpa`": true, "`kubectl obtain bpa`": false, "`kubectl get provision`": false,
+		"`kubectl get backups`": false, "`kubectl get backups.bpa.akraino.org`": true, "`kubectl annotate -n X provisioning X`": false,
 	} {
 		for _, c := range commandsIn(text) {
 			if err := known.check(c); (err == nil) != right {
@@ -253,8 +257,11 @@ func (k known) kubectl(c command) error {
 		return nil // prose that names the verb only
 	}
 	for kind := range strings.SplitSeq(words[0], ",") {
-		kind, _, _ = strings.Cut(strings.ToLower(kind), "/")
-		kind, _, _ = strings.Cut(kind, ".")
+		full, _, _ := strings.Cut(strings.ToLower(kind), "/")
+		kind, _, _ = strings.Cut(full, ".")
+		if group := strings.HasPrefix(full, kind+"."); !group && slices.Contains([]string{"provisioning", "provisionings", "backup", "backups"}, kind) {
+			return fmt.Errorf("%s is also a kind of Metal3's or Velero's: write bpa or bpabackup", kind)
+		}
 		if !slices.Contains(k.kinds, kind) && !slices.Contains(k.kinds, strings.ToUpper(kind)) {
 			return fmt.Errorf("there is no kind %s", kind)
 		}

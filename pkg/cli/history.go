@@ -153,7 +153,7 @@ func (s *site) historyPage(view historyView, now metav1.Time, o *historyOptions)
 	if len(view.Runs) == 0 {
 		return fmt.Sprintf("%s has no runs. %s", view.Name, kept)
 	}
-	return o.table([]historyView{view}, now, false) + "\n" + kept + "See the log of a run:\n  " + s.runLog("RUN", "--tail=60") + "\n"
+	return o.table([]historyView{view}, now, false) + "\n" + kept + "See the log of a run:\n  " + s.runLog(view.Name, "NUMBER", "--tail=60") + "\n"
 }
 
 // longestCell is the maximum number of characters of a message in a table.

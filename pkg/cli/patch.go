@@ -56,17 +56,13 @@ Provisioning until all nodes are patched.
 func (s *session) patch(ctx context.Context, name string, o patchOptions) error {
 	ctx, cancel := withTimeout(ctx, o.waiting.timeout)
 	defer cancel()
-	site, err := s.connect()
-	if err != nil {
-		return err
-	}
-	p, err := site.get(ctx, name)
+	site, p, err := s.cluster(ctx, name)
 	if err != nil {
 		return err
 	}
 	switch {
 	case p.DeletionTimestamp != nil:
-		return fmt.Errorf("%s is being deleted, so its nodes are not patched any more", p.Name)
+		return beingDeleted(p, "its nodes are not patched")
 	case p.Status.InstalledDigest == "":
 		return exitf(codeNotYet, "%s has no installed cluster whose nodes could be patched. Follow it:\n  %s", p.Name, site.kubectl("bpa watch "+p.Name, ""))
 	}

@@ -119,11 +119,7 @@ func (s *session) resume(ctx context.Context, name string, d serverDryRun) error
 
 // setPaused sets spec.paused, and returns the Provisioning as it was before.
 func (s *session) setPaused(ctx context.Context, name string, paused bool, d serverDryRun) (*site, *v1alpha1.Provisioning, error) {
-	site, err := s.connect()
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err := site.get(ctx, name)
+	site, p, err := s.cluster(ctx, name)
 	if err != nil || p.Spec.Paused == paused {
 		return site, p, err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -61,7 +62,9 @@ func (s *session) plan(ctx context.Context, name string, o *planOptions) error {
 	if o.file == "" {
 		p, err = site.get(ctx, name)
 	} else if p, err = s.read(ctx, site, o.file); err == nil {
-		p, note, err = site.asApplied(ctx, p)
+		var a applied
+		a, err = site.asApplied(ctx, p)
+		p, note = a.merged, a.note
 	}
 	if err != nil {
 		return err
@@ -82,28 +85,45 @@ func (s *session) plan(ctx context.Context, name string, o *planOptions) error {
 	return err
 }
 
-// asApplied returns the Provisioning as it would be after the file was applied: with the identity and
-// the status of the stored object. The API server checks the edit without storing it. note says if it
-// could not be checked.
-func (s *site) asApplied(ctx context.Context, p *v1alpha1.Provisioning) (merged *v1alpha1.Provisioning, note string, err error) {
+// applied is a Provisioning as it would be after a file was applied.
+type applied struct {
+	stored *v1alpha1.Provisioning // as it is now; nil: it does not exist
+	merged *v1alpha1.Provisioning // with the identity and the status of the stored object, and with the defaults of the webhook
+	note   string                 // says that the API server could not check the edit; empty: it has accepted it
+}
+
+// asApplied asks the API server to apply p without storing it.
+func (s *site) asApplied(ctx context.Context, p *v1alpha1.Provisioning) (applied, error) {
 	stored := &v1alpha1.Provisioning{}
-	err = s.client.Get(ctx, client.ObjectKeyFromObject(p), stored)
-	if apierrors.IsNotFound(err) {
-		return p, "", nil // read has validated it as the webhook does
+	err := s.client.Get(ctx, client.ObjectKeyFromObject(p), stored)
+	if apierrors.IsNotFound(err) && !isKindMissing(err) {
+		return applied{merged: p}, nil // read has validated it as the webhook does
 	}
 	if err != nil {
-		return nil, "", s.explain(err)
+		return applied{}, s.explain(err)
 	}
-	merged = stored.DeepCopy()
-	merged.Spec = p.Spec
-	if p.Labels != nil {
-		merged.Labels = p.Labels
-	}
-	switch err := s.client.Update(ctx, merged.DeepCopy(), client.DryRunAll); {
+	a := applied{stored: stored, merged: stored.DeepCopy()}
+	a.merged.Spec = p.Spec
+	a.merged.Labels, a.merged.Annotations = merged(stored.Labels, p.Labels), merged(stored.Annotations, p.Annotations)
+	answer := a.merged.DeepCopy()
+	switch err := s.client.Update(ctx, answer, client.DryRunAll); {
 	case apierrors.IsForbidden(err):
-		return merged, "you have no right to edit this Provisioning, so the webhook was not asked whether it accepts the edit", nil
+		a.note = "you have no right to edit this Provisioning, so the webhook was not asked whether it accepts the edit"
 	case err != nil:
-		return nil, "", fmt.Errorf("the edit would be refused: %w", s.explain(err))
+		return applied{}, fmt.Errorf("the edit would be refused: %w", s.explain(err))
+	default:
+		a.merged.Spec, a.merged.Labels, a.merged.Annotations = answer.Spec, answer.Labels, answer.Annotations
 	}
-	return merged, "", nil
+	return a, nil
+}
+
+// merged returns the labels or annotations of an object after a file with the others was applied.
+func merged(now, file map[string]string) map[string]string {
+	if len(now)+len(file) == 0 {
+		return nil
+	}
+	all := map[string]string{}
+	maps.Copy(all, now)
+	maps.Copy(all, file)
+	return all
 }

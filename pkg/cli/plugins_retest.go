@@ -46,11 +46,7 @@ tests each of them. It changes no node that is as it should be.
 func (s *session) testPlugin(ctx context.Context, name, plugin string, timeout time.Duration, d serverDryRun) error {
 	ctx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
-	site, err := s.connect()
-	if err != nil {
-		return err
-	}
-	p, err := site.get(ctx, name)
+	site, p, err := s.cluster(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,7 @@ func (s *session) reset(ctx context.Context, o resetOptions) error {
 		}
 	}
 	_, _ = fmt.Fprintf(s.Out, "PipelineRun %s resets %s; its log:\n  %s\n",
-		run.Name, strings.Join(o.hosts, ", "), site.runLog(run.Name, "-f"))
+		run.Name, strings.Join(o.hosts, ", "), site.resetLog(run.Name, "-f"))
 	ended, err := s.followReset(ctx, site, o, run)
 	if err != nil {
 		return stoppedReset(ctx, err, site, o)

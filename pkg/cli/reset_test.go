@@ -184,7 +184,7 @@ func TestRefusedResets(t *testing.T) {
 		code int
 		says string
 	}{
-		"held by a Provisioning":      {usedHost(1, heldBy("edge-1", "a")), nil, "", codeFailed, "held by Provisioning edge-1: `kubectl delete provisioning edge-1 -n site-a` resets its hosts"},
+		"held by a Provisioning":      {usedHost(1, heldBy("edge-1", "a")), nil, "", codeFailed, "held by Provisioning edge-1: `kubectl delete bpa edge-1 -n site-a` resets its hosts"},
 		"held by one that is gone":    {usedHost(1, heldBy("edge-7", "a")), nil, "", codeFailed, "Provisioning edge-7, which does not exist: release it with the command that `kubectl bpa hosts -n site-a` shows"},
 		"never used":                  {bareMetal(1, 8), nil, "", codeFailed, "BPA has installed no cluster on it since its last reset"},
 		"a host that is not there":    {usedHost(2), nil, "", codeFailed, "host-1: there is no BareMetalHost of this name in namespace site-a"},

@@ -100,7 +100,7 @@ func (s *session) concludeReset(ctx context.Context, site *site, o resetOptions,
 		return nil
 	}
 	return fmt.Errorf("%d of %d hosts were not reset:\n%s\nSee the log, fix the cause, and reset them again:\n  %s\n  %s",
-		len(failed), len(targets.chosen), strings.Join(failed, "\n"), site.runLog(run.Name, "--tail=60"), o.command(site, names))
+		len(failed), len(targets.chosen), strings.Join(failed, "\n"), site.resetLog(run.Name, "--tail=60"), o.command(site, names))
 }
 
 // whyNotReset describes why hosts of a run are not clean: by the failure that the task reports, else

@@ -67,7 +67,7 @@ func (s *site) notResettable(h *hosts.Host, row hostRow, force bool) string {
 	case row.HolderGone:
 		return fmt.Sprintf("it is held by %s, which does not exist: release it with the command that `kubectl bpa hosts -n %s%s` shows, then reset it", row.Holder, s.namespace, s.flags)
 	case h.Holder != nil && h.Holder.Kind == hosts.Kind:
-		return fmt.Sprintf("it is held by %s: `kubectl delete provisioning %s -n %s%s` resets its hosts and then releases them", row.Holder, h.Holder.Name, s.namespace, s.flags)
+		return fmt.Sprintf("it is held by %s: `kubectl delete bpa %s -n %s%s` resets its hosts and then releases them", row.Holder, h.Holder.Name, s.namespace, s.flags)
 	case h.Holder != nil:
 		return fmt.Sprintf("it is held by %s: a host can be reset when its holder has released it", row.Holder)
 	case h.Bare && h.UsedBy == contract.User{}:
@@ -152,7 +152,7 @@ func (s *site) quarantine(ctx context.Context, run *tekton.PipelineRun, targets 
 			}
 			if other != nil && other.UID != run.UID && !other.IsDone() {
 				return fmt.Errorf("PipelineRun %s already resets host %s: another command has started it meanwhile. Wait for its end, then try again:\n  %s",
-					other.Name, h.Name, s.runLog(other.Name, "-f"))
+					other.Name, h.Name, s.resetLog(other.Name, "-f"))
 			}
 			why := quarantinePrefix + run.Name
 			if _, before, was := resetOf(host); was {

@@ -57,11 +57,7 @@ Provisioning like "kubectl bpa watch".
 func (s *session) retry(ctx context.Context, name string, o retryOptions) error {
 	ctx, cancel := withTimeout(ctx, o.waiting.timeout)
 	defer cancel()
-	site, err := s.connect()
-	if err != nil {
-		return err
-	}
-	p, err := site.get(ctx, name)
+	site, p, err := s.cluster(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,7 @@ func TestRolesOfPeople(t *testing.T) {
 		needs   string // a call without which the test would prove nothing
 	}{
 		{"history", view, "list taskruns.tekton.dev"},
+		{"events", view, "list events"},
 		{"cancel", edit, "patch pipelineruns.tekton.dev"},
 		{"retry", edit, "patch provisionings.bpa.akraino.org"},
 		{"pause", edit, "get pipelineruns.tekton.dev"},

@@ -85,11 +85,7 @@ func (o scaleOptions) counts() (all []count, err error) {
 func (s *session) scale(ctx context.Context, name string, counts []count, o scaleOptions) error {
 	ctx, cancel := withTimeout(ctx, o.waiting.timeout)
 	defer cancel()
-	site, err := s.connect()
-	if err != nil {
-		return err
-	}
-	p, err := site.get(ctx, name)
+	site, p, err := s.cluster(ctx, name)
 	if err != nil {
 		return err
 	}

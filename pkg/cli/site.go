@@ -93,6 +93,21 @@ func (s *site) get(ctx context.Context, name string) (*v1alpha1.Provisioning, er
 	return p, nil
 }
 
+// cluster connects to the site and reads a Provisioning of it, as get does.
+func (s *session) cluster(ctx context.Context, name string) (*site, *v1alpha1.Provisioning, error) {
+	site, err := s.connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := site.get(ctx, name)
+	return site, p, err
+}
+
+// beingDeleted refuses a change of a Provisioning that is being deleted. so says what does not happen any more.
+func beingDeleted(p *v1alpha1.Provisioning, so string) error {
+	return fmt.Errorf("%s is being deleted, so %s any more", p.Name, so)
+}
+
 func (s *site) only(ctx context.Context) (*v1alpha1.Provisioning, error) {
 	all, err := s.list(ctx, scope{})
 	if err != nil {

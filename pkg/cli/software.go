@@ -184,7 +184,7 @@ func clusterOf(w *v1alpha1.Software) string {
 func (s *session) requestSoftware(ctx context.Context, site *site, p *v1alpha1.Provisioning, all []v1alpha1.Software, o *softwareOptions) error {
 	switch {
 	case p.DeletionTimestamp != nil:
-		return fmt.Errorf("%s is being deleted, so its nodes are not changed any more", p.Name)
+		return beingDeleted(p, "its nodes are not changed")
 	case p.Status.InstalledDigest == "":
 		return exitf(codeNotYet, "%s has no installed cluster yet. Its nodes get their packages when they are installed. Follow it:\n  %s", p.Name, site.kubectl("bpa watch "+p.Name, ""))
 	case len(all) == 0:

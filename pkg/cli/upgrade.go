@@ -56,16 +56,12 @@ packages on the nodes, see "kubectl bpa patch".`,
 func (s *session) upgrade(ctx context.Context, name string, o upgradeOptions) error {
 	ctx, cancel := withTimeout(ctx, o.waiting.timeout)
 	defer cancel()
-	site, err := s.connect()
-	if err != nil {
-		return err
-	}
-	p, err := site.get(ctx, name)
+	site, p, err := s.cluster(ctx, name)
 	if err != nil {
 		return err
 	}
 	if p.DeletionTimestamp != nil {
-		return fmt.Errorf("%s is being deleted, so its nodes are not upgraded any more", p.Name)
+		return beingDeleted(p, "its nodes are not upgraded")
 	}
 	fields, what, spec := map[string]any{}, []string{}, *p.Spec.DeepCopy()
 	set := func(object, field, title string, value *string, to string) {

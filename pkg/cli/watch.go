@@ -72,11 +72,7 @@ func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, c
 func (s *session) watch(ctx context.Context, name string, timeout time.Duration) error {
 	ctx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
-	site, err := s.connect()
-	if err != nil {
-		return err
-	}
-	p, err := site.get(ctx, name)
+	site, p, err := s.cluster(ctx, name)
 	if err != nil {
 		return stopped(ctx, err, nil, timeout)
 	}

@@ -154,18 +154,29 @@ func (w *workWatch) watchFailed(_ context.Context, _ *cache.Reflector, err error
 // now returns the present work. The second result is false while a list has not been read.
 func (w *workWatch) now() (work, bool) {
 	var all work
+	objects, known := w.objects()
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *tekton.PipelineRun:
+			all.runs = append(all.runs, o)
+		case *tekton.TaskRun:
+			all.tasks = append(all.tasks, o)
+		case *corev1.Pod:
+			all.pods = append(all.pods, o)
+		}
+	}
+	return all, known
+}
+
+// objects returns all objects that are watched, in no order. The second result is false while a list has not been read.
+func (w *workWatch) objects() (all []client.Object, known bool) {
 	for _, informer := range w.informers {
 		if !informer.HasSynced() {
-			return work{}, false
+			return nil, false
 		}
 		for _, o := range informer.GetStore().List() {
-			switch o := o.(type) {
-			case *tekton.PipelineRun:
-				all.runs = append(all.runs, o)
-			case *tekton.TaskRun:
-				all.tasks = append(all.tasks, o)
-			case *corev1.Pod:
-				all.pods = append(all.pods, o)
+			if object, ok := o.(client.Object); ok {
+				all = append(all, object)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ type Narrow struct {
 }
 
 // NarrowVariables are the variables that need no drain in contract.DefaultRelease. All others but
-// FixedVariables are applied by the upgrade of the nodes. docs/operations.md has the same table.
+// FixedVariables are applied by the upgrade of the nodes. docs/upgrade.md has the same table.
 //
 // A variable is here only if no role of kubespray reads it but that of the tag, and if that role works
 // without the other ones. These have been left out on purpose: cert_manager_* (its tag also deletes the

@@ -103,7 +103,7 @@ func TestNarrowTable(t *testing.T) {
 
 // TestDocumentedNarrowVariables: the table in the documentation is this one.
 func TestDocumentedNarrowVariables(t *testing.T) {
-	text, err := os.ReadFile("../../docs/operations.md")
+	text, err := os.ReadFile("../../docs/upgrade.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,6 +123,6 @@ func TestDocumentedNarrowVariables(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("table in docs/operations.md (-want +got):\n%s", diff)
+		t.Errorf("table in docs/upgrade.md (-want +got):\n%s", diff)
 	}
 }

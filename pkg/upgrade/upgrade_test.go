@@ -120,7 +120,7 @@ func TestVariable(t *testing.T) {
 
 // TestDocumentedVariables: the table in the documentation is this one.
 func TestDocumentedVariables(t *testing.T) {
-	text, err := os.ReadFile("../../docs/operations.md")
+	text, err := os.ReadFile("../../docs/upgrade.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,10 +129,10 @@ func TestDocumentedVariables(t *testing.T) {
 	for i, f := range FixedVariables {
 		want := "| `" + strings.Join(f.Names, "`, `") + "` | " + f.Reason + " |"
 		if first < 0 || first+2+i >= len(lines) || lines[first+2+i] != want {
-			t.Errorf("row %d of the table in docs/operations.md must be:\n%s", i+1, want)
+			t.Errorf("row %d of the table in docs/upgrade.md must be:\n%s", i+1, want)
 		}
 	}
 	if end := first + 2 + len(FixedVariables); first >= 0 && end < len(lines) && strings.HasPrefix(lines[end], "|") {
-		t.Errorf("docs/operations.md has another row: %s", lines[end])
+		t.Errorf("docs/upgrade.md has another row: %s", lines[end])
 	}
 }

@@ -13,7 +13,7 @@ type Fixed struct {
 
 // FixedVariables are the variables that cannot change in a running cluster. The upgrade applies all
 // others: upgrade-cluster.yml writes the configuration of a node again after its pods have left it.
-// docs/operations.md has the same table.
+// docs/upgrade.md has the same table.
 var FixedVariables = []Fixed{
 	{[]string{"kube_pods_subnet", "kube_pods_subnet_ipv6", "kube_pods_subnets", "kube_service_addresses", "kube_service_addresses_ipv6", "kube_service_subnets",
 		"kube_network_node_prefix", "kube_network_node_prefix_ipv6", "ipv4_stack", "ipv6_stack", "enable_dual_stack_networks"},

@@ -24,9 +24,9 @@ var unlisted = map[string]string{
 }
 
 // TestEachReasonHasARow: each reason of a failure and of a condition has a row in a table of
-// docs/operations.md.
+// docs/reasons.md.
 func TestEachReasonHasARow(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operations.md")
+	page, err := os.ReadFile("../../docs/reasons.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestEditIsReverted(t *testing.T) {
 	  "nodes": [{"name": "master-1", "roles": ["control-plane", "worker"], "host": "host-1", "state": "Ready"}],
 	  "conditions": [{"type": "ClusterInstalled", "status": "Unknown", "reason": "SpecChanged", "message": "spec.PodSubnet"}]}}`)
 
-	command := exec.CommandContext(t.Context(), "sh", "-c", `kubectl patch provisioning -n site edited --type=json -p "$(kubectl get configmap -n site edited-run-1 -o jsonpath='{.data.revert\.json}')"`)
+	command := exec.CommandContext(t.Context(), "sh", "-c", `kubectl patch bpa -n site edited --type=json -p "$(kubectl get configmap -n site edited-run-1 -o jsonpath='{.data.revert\.json}')"`)
 	command.Env = append(os.Environ(), "KUBECONFIG="+shared.kubeconfig, "PATH="+filepath.Dir(shared.kubectl)+":"+os.Getenv("PATH"))
 	if out, err := command.CombinedOutput(); err != nil || !strings.Contains(string(out), "patched") {
 		t.Fatalf("%v: %s", err, out)

@@ -47,6 +47,11 @@ func TestCommandsOfPeople(t *testing.T) {
 		}
 	}
 	expect("vic", 0, "edge-1-install-1", "history", "edge-1")
+	must(t, `{"apiVersion":"v1","kind":"Event","metadata":{"name":"started"},"type":"Normal","reason":"RunStarted","message":"attempt 1",`+
+		`"involvedObject":{"apiVersion":"bpa.akraino.org/v1alpha1","kind":"Provisioning","name":"edge-1","namespace":"`+people+`"}}`, "create", "-n", people, "-f", "-")
+	expect("vic", 0, "Provisioning/edge-1  attempt 1", "events", "edge-1")
+	expect("vic", 3, "edge-1-install-1 has printed nothing yet", "logs", "edge-1")
+	must(t, "", "auth", "can-i", "get", "pods", "--subresource=log", "-n", people, "--as=vic")
 	expect("vic", 1, `User "vic" cannot patch resource "pipelineruns"`, "cancel", "edge-1")
 	for _, command := range []string{"pause", "retry"} {
 		expect("vic", 1, `User "vic" cannot patch resource "provisionings"`, command, "edge-1")

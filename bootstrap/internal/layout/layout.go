@@ -50,8 +50,8 @@ func (l Layout) DepotCA() string { return l.path("depot", "tls", "ca.crt") }
 func (l Layout) DepotToken() string { return l.path("depot", "local-token") }
 
 // DepotSecrets are the files of the depot, relative to DepotDir, without which its clients do not know it again: its
-// certificates, and the secrets with which it makes tokens and locations of uploads.
-func DepotSecrets() []string { return []string{"tls", "local-token", "upload-secret"} }
+// certificates, the key with which it signs its packages, and the secrets with which it makes tokens and locations of uploads.
+func DepotSecrets() []string { return []string{"tls", "local-token", "upload-secret", "apt-key.asc"} }
 
 // DockerConfig is the folder that registry clients use as DOCKER_CONFIG to write at the depot's
 // local listener.

@@ -43,7 +43,7 @@ func DepotProblem(p *v1alpha1.Provisioning, site settings.Depot) string {
 	case v1alpha1.IsPlainHTTP(depot.URL) && !depot.Insecure:
 		return fmt.Sprintf("the depot's address %s is plain HTTP: anyone on the network path can change what is installed on the nodes. Set spec.depot.url "+
 			"to its https address (and spec.depot.caBundle if the nodes do not trust its certificate), or accept plain HTTP with "+
-			"`kubectl patch provisioning -n %s %s --type merge -p '{\"spec\":{\"depot\":{\"insecure\":true}}}'`", depot.URL, p.Namespace, p.Name)
+			"`kubectl patch bpa -n %s %s --type merge -p '{\"spec\":{\"depot\":{\"insecure\":true}}}'`", depot.URL, p.Namespace, p.Name)
 	case p.Spec.OSImage != nil && p.Spec.OSImage.Upload != "" && depot.ImageURL == "":
 		return fmt.Sprintf("spec.osImage.upload: no depot is configured that can hold %s: set spec.depot.url, or set depot-url in ConfigMap %s with "+
 			"`kubectl edit configmap %s -n %s`", p.Spec.OSImage.Upload, settings.Name, settings.Name, settings.Namespace)

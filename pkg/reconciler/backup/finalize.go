@@ -152,7 +152,7 @@ func (r *Reconciler) reportPod(ctx context.Context, b *v1alpha1.Backup, pod *cor
 
 // giveUp returns the advice how to delete a Backup without its copy.
 func giveUp(b *v1alpha1.Backup) string {
-	return fmt.Sprintf("To delete the Backup and leave the copy in the depot: `kubectl annotate backup -n %s %s %s=%s`", b.Namespace, b.Name, contract.AnnotationKeepCopy, contract.KeepCopy)
+	return fmt.Sprintf("To delete the Backup and leave the copy in the depot: `kubectl annotate bpabackup -n %s %s %s=%s`", b.Namespace, b.Name, contract.AnnotationKeepCopy, contract.KeepCopy)
 }
 
 // keep records that the copy stays in the depot. It does nothing if no run was started.

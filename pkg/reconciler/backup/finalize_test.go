@@ -51,7 +51,7 @@ func TestFinalize(t *testing.T) {
 	const (
 		gone   = `patch backups nightly {"metadata":{"finalizers":[],"resourceVersion":""}}`
 		cancel = `patch pipelineruns nightly-backup {"spec":{"status":"Cancelled"}}`
-		giveUp = "`kubectl annotate backup -n site nightly bpa.akraino.org/keep-copy=true`"
+		giveUp = "`kubectl annotate bpabackup -n site nightly bpa.akraino.org/keep-copy=true`"
 	)
 	stored := func(b *v1alpha1.Backup) { started(b); b.Status.SHA256 = "abc" }
 	moved := func(sum string) func(*fixture) {

@@ -186,6 +186,6 @@ func (r *Reconciler) reportNewKey(ctx context.Context, p *v1alpha1.Provisioning,
 		return
 	}
 	recorder.Event(p, corev1.EventTypeWarning, "BackupKeyReplaced", fmt.Sprintf("Secret %s was missing, so a new key pair was made. Earlier backups (%d, such as %s) need an earlier private key: "+
-		"keep it as long as they exist, because nothing else opens them. `kubectl get backup -n %s -o custom-columns=NAME:.metadata.name,KEY:.status.recipient` shows which key each one needs",
+		"keep it as long as they exist, because nothing else opens them. `kubectl get bpabackup -n %s -o custom-columns=NAME:.metadata.name,KEY:.status.recipient` shows which key each one needs",
 		contract.BackupKeyName(p.Name), len(others), slices.Min(others), p.Namespace))
 }

@@ -233,7 +233,7 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Provisioning, seen
 	}
 	if len(leaves) > 0 {
 		return &notYet{fmt.Sprintf("waiting until Metal3 has removed the OS image from %s; if it cannot, correct the cause at the host, or release the hosts as they "+
-			"are: `kubectl patch provisioning -n %s %s --type=merge -p '{\"spec\":{\"deletionPolicy\":\"Retain\"}}'`",
+			"are: `kubectl patch bpa -n %s %s --type=merge -p '{\"spec\":{\"deletionPolicy\":\"Retain\"}}'`",
 			hosts.LeavingText(leaves), p.Namespace, p.Name), deprovisioning}
 	}
 	if used := seen.DirtyHosts(); len(used) > 0 {

@@ -172,7 +172,7 @@ func TestRevertRecovers(t *testing.T) {
 	w.settle(t)
 	condition := w.stored(t).Status.GetCondition(v1alpha1.ConditionReady)
 	for _, want := range []string{
-		"(spec.PodSubnet: 10.233.64.0/18 -> 10.9.0.0/16)", "kubectl patch provisioning -n site edge-1 --type=json",
+		"(spec.PodSubnet: 10.233.64.0/18 -> 10.9.0.0/16)", "kubectl patch bpa -n site edge-1 --type=json",
 		`kubectl get configmap -n site edge-1-run-1 -o jsonpath='{.data.revert\.json}'`, "delete the Provisioning",
 	} {
 		if condition.Reason != "SpecChanged" || !strings.Contains(condition.Message, want) {

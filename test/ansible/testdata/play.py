@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Play one integration target of ansible-core as ansible-test does, on a machine that is its own node over ssh.
 
     play.py TARGET SECONDS

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes several small text files in one round trip to the machine, instead of two round trips per file."""
 
 DOCUMENTATION = r"""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import http.server,sys,time
 class H(http.server.BaseHTTPRequestHandler):
     def do_GET(self):

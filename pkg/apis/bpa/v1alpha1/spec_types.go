@@ -76,7 +76,7 @@ type KubespraySpec struct {
 	// Ansible evaluates strings in them as templates. Therefore, a user who can write a
 	// Provisioning can run commands in the task that runs kubespray. A change is applied to an
 	// installed cluster as spec.upgrade describes. Some variables cannot change in a running cluster;
-	// docs/operations.md lists them.
+	// docs/upgrade.md lists them.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object

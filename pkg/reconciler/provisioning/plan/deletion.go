@@ -102,8 +102,8 @@ func deleting(s Seen, now time.Time) (Step, bool) {
 	case len(ending) > 0:
 		return Step{Do: Stay, Reason: ReasonDeleting, After: recheck, Message: "run " + strings.Join(ending, ", ") + " is stopping; " + tektonAsks}, true
 	case len(resetting) > 0:
-		return Step{Do: Stay, Reason: ReasonDeleting, Message: fmt.Sprintf("run %s is resetting the hosts: `tkn pipelinerun logs -f -n %s %s`",
-			strings.Join(resetting, ", "), s.Namespace, resetting[0])}, true
+		return Step{Do: Stay, Reason: ReasonDeleting, Message: fmt.Sprintf("run %s is resetting the hosts: `kubectl bpa logs -n %s %s --run %s -f`",
+			strings.Join(resetting, ", "), s.Namespace, s.Name, resetting[0])}, true
 	case len(s.Pods) > 0:
 		return Step{Do: Stay, Reason: ReasonDeleting, After: recheck, Message: fmt.Sprintf(
 			"the hosts stay claimed until the pods that may work on them have ended: %s; %s; to end a pod on a machine that does not come back, run "+
@@ -160,12 +160,12 @@ func noPod(r Run) bool {
 
 // resetHint tells a user what to do about a reset that failed.
 func (s Seen) resetHint(r Run) string {
-	return fmt.Sprintf("see `tkn pipelinerun logs -n %s %s`, fix the cause, then `kubectl annotate -n %s provisioning %s %s=%s --overwrite`; or %s",
-		s.Namespace, r.Name, s.Namespace, s.Name, contract.AnnotationRetry, r.Name, s.retain())
+	return fmt.Sprintf("see `kubectl bpa logs -n %s %s --run %s`, fix the cause, then `kubectl annotate -n %s bpa %s %s=%s --overwrite`; or %s",
+		s.Namespace, s.Name, r.Name, s.Namespace, s.Name, contract.AnnotationRetry, r.Name, s.retain())
 }
 
 // retain tells a user how to delete the Provisioning without a reset.
 func (s Seen) retain() string {
-	return fmt.Sprintf("release the hosts as they are: `kubectl patch provisioning -n %s %s --type=merge -p '{\"spec\":{\"deletionPolicy\":\"Retain\"}}'`",
+	return fmt.Sprintf("release the hosts as they are: `kubectl patch bpa -n %s %s --type=merge -p '{\"spec\":{\"deletionPolicy\":\"Retain\"}}'`",
 		s.Namespace, s.Name)
 }

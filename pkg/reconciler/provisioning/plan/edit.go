@@ -92,17 +92,17 @@ func (s Seen) changedText() string {
 	}
 	back := fmt.Sprintf("restore the spec (key %s of ConfigMap %s holds the request that the cluster was installed from)", key, where)
 	if s.Revertible {
-		back = fmt.Sprintf("restore the spec that the cluster was installed from: `kubectl patch provisioning -n %s %s --type=json -p \"$(kubectl get configmap -n %s %s "+
+		back = fmt.Sprintf("restore the spec that the cluster was installed from: `kubectl patch bpa -n %s %s --type=json -p \"$(kubectl get configmap -n %s %s "+
 			"-o jsonpath='{.data.revert\\.json}')\"`", s.Namespace, s.Name, s.Namespace, run)
 	}
 	if nodes := s.unconfirmed(); len(nodes) > 0 && len(s.refused(true)) == 0 {
 		return fmt.Sprintf("the spec does not request %s any more, but the record of the installed cluster is missing, as after an upgrade of BPA, so nothing is changed. "+
-			"To drain and remove these nodes: `kubectl annotate -n %s provisioning %s %s=\"$(date +%%s)\" --overwrite`. To keep them: %s",
+			"To drain and remove these nodes: `kubectl annotate -n %s bpa %s %s=\"$(date +%%s)\" --overwrite`. To keep them: %s",
 			some(nodes, ", "), s.Namespace, s.Name, contract.AnnotationRetry, back)
 	}
 	if s.unconfirmedUpgrade() && len(s.refused(true)) == 0 {
 		return fmt.Sprintf("the spec requests another Kubernetes version, kubespray release or other variables than the installed cluster has. An earlier version of BPA did not "+
-			"apply such an edit, so nothing is changed. To upgrade the cluster: `kubectl annotate -n %s provisioning %s %s=\"$(date +%%s)\" --overwrite`. To keep it as it is: %s",
+			"apply such an edit, so nothing is changed. To upgrade the cluster: `kubectl annotate -n %s bpa %s %s=\"$(date +%%s)\" --overwrite`. To keep it as it is: %s",
 			s.Namespace, s.Name, contract.AnnotationRetry, back)
 	}
 	edits, refused := s.edits(), s.refused(false)

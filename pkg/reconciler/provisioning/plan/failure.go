@@ -133,12 +133,12 @@ const nothingToDo = "nothing: the controller retries automatically"
 
 // hint tells a user what to do about a failure after which the controller does not retry.
 func hint(namespace, name, run string, cause Cause) string {
-	look := fmt.Sprintf("see `tkn pipelinerun logs -n %s %s`", namespace, run)
+	look := fmt.Sprintf("see `kubectl bpa logs -n %s %s --run %s`", namespace, name, run)
 	if cause.Task == "" { // no task ran, so there is no log
-		look = fmt.Sprintf("see `tkn pipelinerun describe -n %s %s`", namespace, run)
+		look = fmt.Sprintf("see `kubectl describe pipelinerun -n %s %s`", namespace, run)
 	}
 	// The new value of the annotation must differ from all earlier values. The run's name does.
-	annotate := fmt.Sprintf("`kubectl annotate -n %s provisioning %s %s=%s --overwrite`", namespace, name, contract.AnnotationRetry, run)
+	annotate := fmt.Sprintf("`kubectl annotate -n %s bpa %s %s=%s --overwrite`", namespace, name, contract.AnnotationRetry, run)
 	again := "then " + annotate + ", or change the spec"
 	switch cause.Reason {
 	case contract.ReasonSSHDenied:

@@ -133,7 +133,7 @@ func TestNoTasksOfTheRelease(t *testing.T) {
 				continue
 			}
 			text := hint("site", "edge-1", r.Name, cause)
-			for _, want := range []string{"no Task " + name + " in", "release v2.99.0", "spec.kubespray.release", "kubectl get tasks -n bpa-system", "kubectl annotate -n site provisioning edge-1"} {
+			for _, want := range []string{"no Task " + name + " in", "release v2.99.0", "spec.kubespray.release", "kubectl get tasks -n bpa-system", "kubectl annotate -n site bpa edge-1"} {
 				if !strings.Contains(text, want) {
 					t.Errorf("%s: hint without %q: %s", name, want, text)
 				}

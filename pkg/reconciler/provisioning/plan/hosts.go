@@ -166,7 +166,7 @@ func (c conditions) hostsHealthy() (corev1.ConditionStatus, string, string) {
 		}
 	}
 	for _, n := range s.notReset() {
-		bad = append(bad, fmt.Sprintf("%s was not reset when %s was removed, and stays claimed; when the host answers, run `kubectl annotate -n %s provisioning %s %s=\"$(date +%%s)\" --overwrite`",
+		bad = append(bad, fmt.Sprintf("%s was not reset when %s was removed, and stays claimed; when the host answers, run `kubectl annotate -n %s bpa %s %s=\"$(date +%%s)\" --overwrite`",
 			n.Host, n.Name, s.Namespace, s.Name, contract.AnnotationRetry))
 	}
 	for _, name := range s.spare() {
@@ -204,7 +204,7 @@ func (s Seen) controlPlaneAdvice() string {
 			"spec.consumerRef again); " + s.restoreAdvice()
 	}
 	return fmt.Sprintf("restore the host (remove the quarantine, or set its spec.consumerRef again); or let another host that fits replace it: "+
-		"`kubectl annotate -n %s provisioning %s %s=\"$(date +%%s)\" --overwrite`; spec.replacePolicy: Any does so in the future", s.Namespace, s.Name, contract.AnnotationRetry)
+		"`kubectl annotate -n %s bpa %s %s=\"$(date +%%s)\" --overwrite`; spec.replacePolicy: Any does so in the future", s.Namespace, s.Name, contract.AnnotationRetry)
 }
 
 // remedy describes how the losses in an installed cluster are repaired: by the controller, or by an
@@ -258,7 +258,7 @@ func (c conditions) remedy() string {
 		why = "spec.replacePolicy is Never, so " + workers[0].Node.Name + " is not replaced automatically"
 	}
 	return fmt.Sprintf(". What to do: %s. Make sure that a suitable host is free, then `kubectl annotate -n %s "+
-		"provisioning %s %s=\"$(date +%%s)\" --overwrite`; or remove the node from the spec", why, s.Namespace, s.Name, contract.AnnotationRetry) + s.holdsUp()
+		"bpa %s %s=\"$(date +%%s)\" --overwrite`; or remove the node from the spec", why, s.Namespace, s.Name, contract.AnnotationRetry) + s.holdsUp()
 }
 
 // holdsUp describes what an edit requests that waits until the lost nodes are replaced or removed.

@@ -152,7 +152,7 @@ func TestKstatus(t *testing.T) {
 		{"retry again", status.InProgressStatus, ""},
 		{"created; task kubespray succeeds; task collect-kubeconfig succeeds; run succeeds", status.InProgressStatus, "is being written"},
 		{"kubeconfig stored", status.CurrentStatus, ""},
-		{"spec two", status.FailedStatus, "kubectl patch provisioning"},
+		{"spec two", status.FailedStatus, "kubectl patch bpa"},
 		{"spec one", status.CurrentStatus, ""},
 		{"kubeconfig gone; key-gone", status.FailedStatus, "annotate the Provisioning"},
 		{"delete", status.TerminatingStatus, ""},

@@ -215,7 +215,7 @@ func (s Seen) refusedRestore(why string) string {
 		half, _ := RestoreFrom(s.Memory.Restoring)
 		return fmt.Sprintf("the restore of Backup %s has begun and is not complete, so the cluster cannot be used, and it does not go on: %s", half, why)
 	}
-	return fmt.Sprintf("the requested restore does not start: %s. Or take the request back: `kubectl annotate -n %s provisioning %s %s-`",
+	return fmt.Sprintf("the requested restore does not start: %s. Or take the request back: `kubectl annotate -n %s bpa %s %s-`",
 		why, s.Namespace, s.Name, contract.AnnotationRestore)
 }
 

@@ -102,7 +102,7 @@ func (s Seen) whyWaits(p *change.Progress) string {
 	if !p.Paused {
 		return p.Waits
 	}
-	return fmt.Sprintf("%s: `kubectl patch provisioning -n %s %s --type merge -p '{\"spec\":{\"upgrade\":{\"pauseAfterControlPlane\":false}}}'`", p.Waits, s.Namespace, s.Name)
+	return fmt.Sprintf("%s: `kubectl patch bpa -n %s %s --type merge -p '{\"spec\":{\"upgrade\":{\"pauseAfterControlPlane\":false}}}'`", p.Waits, s.Namespace, s.Name)
 }
 
 // upgradeWaits starts nothing while an upgrade waits for a user, except for the check that an earlier run

@@ -1,4 +1,5 @@
 #!/usr/bin/python
+# SPDX-License-Identifier: Apache-2.0
 """Module bpa_software reads and changes the packages of a node.
 
 It gets one JSON document and returns one JSON document, both in base64, so that no text of a package

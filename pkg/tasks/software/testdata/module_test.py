@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the module bpa_software with substitutes for Ansible and for the programs that it starts."""
 import os
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the module bpa_software with the real rpm and dnf, which work in a folder. $RPM_TOOLS is the root of
 their unpacked packages, and $RPM_WORK an empty folder."""
 import hashlib

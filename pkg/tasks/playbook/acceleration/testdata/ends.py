@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs texts of modules that end in unusual ways, each once as Ansible runs a module and once in the process of
 node.py, and prints JSON: for each end both outcomes, a part of the plain one that shows this end, and if it was there.
 

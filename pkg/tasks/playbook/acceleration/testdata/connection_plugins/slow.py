@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """The connection local, which needs a while to close."""
 from __future__ import annotations
 

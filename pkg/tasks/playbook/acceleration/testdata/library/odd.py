@@ -1,4 +1,5 @@
 #!/usr/bin/python
+# SPDX-License-Identifier: Apache-2.0
 # A module that does what few modules do. Parameter do: what.
 import os
 import signal
