@@ -193,12 +193,12 @@ func runGC(ctx context.Context, args []string, out io.Writer) (int, error) {
 			return 0, err
 		}
 	}
-	freed, err := garbage.Collect(ctx, opened, keep, *dry)
+	result, err := garbage.Collect(ctx, opened, garbage.Options{Keep: keep, DryRun: *dry})
 	verb := "freed"
 	if *dry {
 		verb = "would free"
 	}
-	_, _ = fmt.Fprintf(out, "%s %d manifests and %d blobs (%d bytes)\n", verb, freed.Manifests, freed.Blobs, freed.Bytes)
+	_, _ = fmt.Fprintf(out, "%s %d manifests and %d blobs (%d bytes)\n", verb, result.Freed.Manifests, result.Freed.Blobs, result.Freed.Bytes)
 	return 0, err
 }
 

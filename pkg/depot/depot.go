@@ -60,6 +60,8 @@ type options struct {
 	software rest.Software
 	// importer replaces the archive importer in tests; nil: archive.Importer.
 	importer uploads.Importer
+	// wrap wraps the storage driver in tests; nil: the driver is used as it is.
+	wrap store.Wrap
 }
 
 // Option changes how a Depot behaves.
@@ -135,11 +137,15 @@ func (d *Depot) openFolders(dir string) error {
 func (d *Depot) openStore(dir string, o options) (err error) {
 	ctx := context.Background()
 	d.usage = &limits.Usage{Files: d.files, All: o.limits.Quota > 0}
+	wraps := []store.Wrap{d.usage.Over}
+	if o.wrap != nil {
+		wraps = append(wraps, o.wrap)
+	}
 	if o.s3 != nil {
-		d.store, err = bucket.Open(ctx, *o.s3, d.usage.Over)
+		d.store, err = bucket.Open(ctx, *o.s3, wraps...)
 	} else {
 		d.usage.Dir = filepath.Join(dir, RegistryDir)
-		d.store, err = store.OnDisk(ctx, d.usage.Dir, d.usage.Over)
+		d.store, err = store.OnDisk(ctx, d.usage.Dir, wraps...)
 	}
 	if err != nil {
 		return err

@@ -35,6 +35,7 @@ func (s *Service) finish(ctx context.Context, p Pending) (protocol.Record, error
 			return p.Record, err
 		}
 	}
+	defer s.store.Pin(p.Digest)() // until the artifact refers to the content
 	if err := s.store.Commit(ctx, protocol.Staging, p.Writer, p.Digest, p.Record.ImageLength); err != nil {
 		return p.Record, fmt.Errorf("store %s: %w", ref, err)
 	}
