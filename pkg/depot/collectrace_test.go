@@ -4,20 +4,20 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -387,7 +387,7 @@ var operations = map[string]func(*raced, acked) error{
 		return nil
 	},
 	"change a record": func(r *raced, a acked) error {
-		_, err := r.want(http.StatusCreated, "PUT", "/v1/baremetalcluster/o/c/os_images/kept", `{"owner": "o", "image_name": "kept", "image_length": 13, "description": "changed"}`, "Content-Type", "application/json")
+		_, err := r.want(http.StatusCreated, "PUT", "/v1/baremetalcluster/o/c/os_images/kept", `{"owner": "o", "image_name": "kept", "image_length": 13, "type": "changed"}`, "Content-Type", "application/json")
 		return err
 	},
 	"delete and upload again": func(r *raced, a acked) error {
@@ -503,5 +503,157 @@ func (p template) collectWithin(t *testing.T, run func(*raced, acked) error, gra
 	return reached
 }
 
-var _ = slices.Sort[[]string]
-var _ io.Reader
+// An operation within each driver call of a collection. While the collection removes content, the
+// operation may have to wait for it. It then goes on beside the collection.
+func TestAnOperationWithinACollection(t *testing.T) {
+	from := newTemplate(t)
+	for operation, run := range operations {
+		t.Run(operation, func(t *testing.T) {
+			k := 0
+			for more := true; more && !t.Failed(); k++ {
+				more = from.operateWithin(t, run, k)
+			}
+			t.Log(k, "operations")
+		})
+	}
+}
+
+// operateWithin runs a collection, and an operation before its k-th call of the driver. It returns
+// false if the collection makes no such call.
+func (p template) operateWithin(t *testing.T, run func(*raced, acked) error, k int) (reached bool) {
+	t.Helper()
+	r := p.open(t)
+	defer r.close()
+	does := acked{}
+	waits, ended := make(chan struct{}, 1), make(chan error, 1)
+	r.store.Waiting = func() {
+		select {
+		case waits <- struct{}{}:
+		default:
+		}
+	}
+	n, at := 0, ""
+	r.before = func(ctx context.Context, call, path string) error {
+		if ctx.Value(collecting{}) == nil {
+			return nil
+		}
+		if n++; n != k+1 {
+			return nil
+		}
+		reached, at = true, call+" "+path
+		go func() { ended <- run(r, does) }()
+		select {
+		case <-waits: // for this call
+		case err := <-ended:
+			ended <- err
+		}
+		return nil
+	}
+	if err := r.collect(context.WithValue(t.Context(), collecting{}, true), 0); err != nil {
+		t.Errorf("collection: %v", err)
+	}
+	if !reached {
+		return false
+	}
+	// Without a grace, the collection may remove blobs between two requests of a push, which the
+	// client then repeats.
+	if err := <-ended; err != nil {
+		clear(does)
+		if err := run(r, does); err != nil {
+			t.Errorf("the operation fails: %v", err)
+		}
+	}
+	r.must(r.collect(t.Context(), 0))
+	r.verify(p.stays, does)
+	if t.Failed() {
+		t.Logf("the operation ran before call %d of the collection: %s", k, at)
+	}
+	return true
+}
+
+var errKilled = errors.New("killed")
+
+// A kill at each call of a collection that changes the storage: before the call, and in the middle
+// of it. The next collection leaves the same files as one that was not interrupted.
+func TestACollectionIsKilled(t *testing.T) {
+	from := newTemplate(t)
+	whole := from.open(t)
+	defer whole.close()
+	whole.must(whole.collect(t.Context(), 0))
+	want := whole.files()
+	for _, half := range []bool{false, true} {
+		k := 0
+		for more := true; more && !t.Failed(); k++ {
+			more = from.killed(t, k, half, want)
+		}
+		t.Log(k, "kills")
+		if k < 10 {
+			t.Error("the collection makes too few changes: nothing was tested")
+		}
+	}
+}
+
+// killed ends the storage before the k-th change of a collection, or in the middle of that change.
+// It returns false if the collection makes no such change.
+func (p template) killed(t *testing.T, k int, half bool, want []string) (reached bool) {
+	t.Helper()
+	r := p.open(t)
+	n, dead, at := 0, false, ""
+	r.before = func(_ context.Context, call, path string) error {
+		if dead {
+			return errKilled
+		}
+		if call != "Delete" && call != "PutContent" && call != "Move" {
+			return nil
+		}
+		if n++; n != k+1 {
+			return nil
+		}
+		reached, dead, at = true, true, call+" "+path
+		if half && call == "Delete" {
+			r.must(filepath.WalkDir(filepath.Join(r.dir, RegistryDir, path), func(file string, e fs.DirEntry, err error) error {
+				if errors.Is(err, fs.ErrNotExist) {
+					return nil // the collection deletes what may be absent
+				}
+				if err != nil || e.IsDir() {
+					return err
+				}
+				return os.Remove(file) // the folders stay
+			}))
+		}
+		return errKilled
+	}
+	err := r.collect(t.Context(), 0)
+	if reached && !errors.Is(err, errKilled) && !strings.Contains(fmt.Sprint(err), errKilled.Error()) {
+		t.Errorf("the collection ends with %v", err)
+	}
+	r.close()
+	if !reached {
+		return false
+	}
+	r = newRaced(t, r.dir)
+	defer r.close()
+	r.verify(p.stays)
+	r.must(r.collect(t.Context(), 0))
+	r.verify(p.stays)
+	if diff := cmp.Diff(want, r.files()); diff != "" {
+		t.Errorf("after another collection (-want +got):\n%s", diff)
+	}
+	if t.Failed() {
+		t.Logf("killed at change %d of the collection (half: %t): %s", k, half, at)
+	}
+	return true
+}
+
+// files lists the files of the store, and its folders of blobs.
+func (r *raced) files() (all []string) {
+	r.t.Helper()
+	root := filepath.Join(r.dir, RegistryDir)
+	r.must(filepath.WalkDir(root, func(at string, e fs.DirEntry, err error) error {
+		if err == nil && (!e.IsDir() || strings.Contains(at, "/blobs/sha256/")) {
+			all = append(all, strings.TrimPrefix(at, root))
+		}
+		return err
+	}))
+	return all
+}
