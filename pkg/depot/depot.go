@@ -40,6 +40,7 @@ type Depot struct {
 	diskQuota *limits.Quota
 	packages  *packages.Index
 	handler   http.Handler
+	log       *slog.Logger
 
 	// held returns an error while another depot may hold the lease of the bucket. release gives the
 	// lease back. Without a bucket, both do nothing.
@@ -60,6 +61,7 @@ type options struct {
 	software rest.Software
 	// importer replaces the archive importer in tests; nil: archive.Importer.
 	importer uploads.Importer
+	grace    time.Duration
 	// wrap wraps the storage driver in tests; nil: the driver is used as it is.
 	wrap store.Wrap
 }
@@ -83,11 +85,11 @@ func WithSoftware(s rest.Software) Option { return func(o *options) { o.software
 // New opens the store in dir and creates missing folders. It starts to recover uploads that a crash
 // interrupted, and returns before the recovery ends.
 func New(dir string, opts ...Option) (*Depot, error) {
-	o := options{log: slog.Default()}
+	o := options{log: slog.Default(), grace: DefaultGrace}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	d := &Depot{held: func() error { return nil }, release: func() error { return nil }}
+	d := &Depot{log: o.log, held: func() error { return nil }, release: func() error { return nil }}
 	d.background, d.stop = context.WithCancel(context.Background())
 	if err := d.open(dir, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("open depot %s: %w", dir, err), d.Close())
@@ -110,7 +112,10 @@ func (d *Depot) open(dir string, o options) error {
 			d.packages.Changed()
 		}
 	})
-	v1, err := rest.New(rest.Services{Uploads: d.uploads, Quota: d.quota, Packages: d.packages, Software: o.software, Log: o.log})
+	v1, err := rest.New(rest.Services{
+		Uploads: d.uploads, Quota: d.quota, Packages: d.packages, Software: o.software, Log: o.log,
+		Maintenance: &maintenance{depot: d, grace: o.grace, started: time.Now(), now: time.Now},
+	})
 	if err != nil {
 		return err
 	}
