@@ -39,8 +39,10 @@ type Depot struct {
 	quota     *limits.Quota
 	diskQuota *limits.Quota
 	packages  *packages.Index
-	handler   http.Handler
-	log       *slog.Logger
+	// maintenance counts and frees the content.
+	maintenance *maintenance
+	handler     http.Handler
+	log         *slog.Logger
 
 	// held returns an error while another depot may hold the lease of the bucket. release gives the
 	// lease back. Without a bucket, both do nothing.
@@ -104,7 +106,7 @@ func (d *Depot) open(dir string, o options) error {
 	if err := d.openStore(dir, o); err != nil {
 		return err
 	}
-	get, put, sources := files.Handlers(d.root, d.files, d.uploads, d.quota, d.diskQuota, o.log)
+	get, put, remove, sources := files.Handlers(d.root, d.files, d.uploads, d.quota, d.diskQuota, o.log)
 	d.packages = packages.New(d.uploads, sources, o.log)
 	sources.OnChange(d.packages.Changed)
 	d.uploads.OnChange(func(ref protocol.Ref) {
@@ -112,14 +114,15 @@ func (d *Depot) open(dir string, o options) error {
 			d.packages.Changed()
 		}
 	})
+	d.maintenance = &maintenance{depot: d, grace: o.grace, started: time.Now(), now: time.Now}
 	v1, err := rest.New(rest.Services{
 		Uploads: d.uploads, Quota: d.quota, Packages: d.packages, Software: o.software, Log: o.log,
-		Maintenance: &maintenance{depot: d, grace: o.grace, started: time.Now(), now: time.Now},
+		Maintenance: d.maintenance,
 	})
 	if err != nil {
 		return err
 	}
-	d.handler = logged(o.log, leased(d.held, d.routes(v1, get, put, o.log)))
+	d.handler = logged(o.log, leased(d.held, d.routes(v1, get, put, remove, o.log)))
 	d.work(o)
 	return nil
 }
@@ -207,13 +210,14 @@ func (d *Depot) keepTidy(ctx context.Context, o options) {
 	}
 }
 
-func (d *Depot) routes(v1, get, put http.Handler, log *slog.Logger) http.Handler {
+func (d *Depot) routes(v1, get, put, remove http.Handler, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/v2/", d.registry.Handler(d.quota, d.usage.MakeWay, log))
 	mux.Handle("/v1/", v1)
 	// A GET pattern also matches HEAD; the mux answers 405 to anything else.
 	mux.Handle("GET /files/", http.StripPrefix("/files/", get))
 	mux.Handle("PUT /files/", http.StripPrefix("/files/", put))
+	mux.Handle("DELETE /files/", http.StripPrefix("/files/", remove))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", d.ready)
 	return mux
