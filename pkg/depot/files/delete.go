@@ -61,4 +61,3 @@ func (s fileRemover) remove(name string) error {
 	s.packages.Removed(name)
 	return disk.RemoveIfThere(s.root, sidecar(name))
 }
-
