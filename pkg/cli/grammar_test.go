@@ -339,7 +339,7 @@ func TestImpersonationOnTheWire(t *testing.T) {
 		"hosts": "", "hosts reset": "host-1 --yes", "plugins test": "edge-1 multus", "depot images-in-use": "",
 		"create": "edge-1 --control-planes=1", "scale": "edge-1 --set=pool=2", "upgrade": "edge-1 --to=1.35.5",
 	}
-	local := []string{"plugins", "plugins show", "plugins push", "bundle create", "bundle inspect", "bundle import", "bundle export", "bundle diff", "options"}
+	local := []string{"plugins", "plugins show", "plugins push", "bundle create", "bundle inspect", "bundle import", "bundle export", "bundle diff", "depot gc", "depot usage", "options"}
 	for _, cmd := range leaves(newRoot(genericclioptions.NewConfigFlags(true), &session{})) {
 		name := strings.TrimPrefix(cmd.CommandPath(), "kubectl bpa ")
 		options, talks := commands[name]
