@@ -89,10 +89,12 @@ func (l *ledger) work(ctx context.Context, address string, r *rand.Rand, name st
 	for n := 0; ctx.Err() == nil; n++ {
 		id := fmt.Sprintf("%s-n%d", name, n)
 		var err error
-		switch r.IntN(3) {
+		switch r.IntN(4) {
 		case 0:
-			err = l.push(ctx, address, id)
+			err = l.collect(ctx, address)
 		case 1:
+			err = l.push(ctx, address, id)
+		case 2:
 			err = l.archive(ctx, address, id, r)
 		default:
 			err = l.file(ctx, address, id, r)
@@ -101,6 +103,21 @@ func (l *ledger) work(ctx context.Context, address string, r *rand.Rand, name st
 			return
 		}
 	}
+}
+
+// collect uploads and deletes an artifact, and begins a garbage collection that frees everything that
+// nothing refers to. A push of another worker may then fail, and nothing that was acknowledged may be
+// lost.
+func (l *ledger) collect(ctx context.Context, address string) error {
+	base := "http://" + address
+	if err := ask(ctx, http.MethodPost, base+"/v1/gc?grace=0s", nil, http.StatusAccepted); err != nil && !strings.Contains(err.Error(), "409") {
+		return err
+	}
+	path := base + fmt.Sprintf("/v1/baremetalcluster/o/c/os_images/deleted-%d", rand.Uint64())
+	if err := ask(ctx, http.MethodPut, path+"/content", strings.NewReader("deleted soon"), http.StatusCreated); err != nil {
+		return err
+	}
+	return ask(ctx, http.MethodDelete, path, nil, http.StatusNoContent)
 }
 
 func (l *ledger) push(ctx context.Context, address, id string) error {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -10,15 +9,13 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"regexp"
 	"syscall"
-
-	"github.com/opencontainers/go-digest"
 
 	"github.com/akraino-icn/bpa/pkg/depot"
 	"github.com/akraino-icn/bpa/pkg/depot/files"
 	"github.com/akraino-icn/bpa/pkg/depot/garbage"
 	"github.com/akraino-icn/bpa/pkg/depot/registry"
+	"github.com/akraino-icn/bpa/pkg/depot/rest"
 	"github.com/akraino-icn/bpa/pkg/depot/scrub"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
@@ -193,20 +190,16 @@ func runGC(ctx context.Context, args []string, out io.Writer) (int, error) {
 			return 0, err
 		}
 	}
-	freed, err := garbage.Collect(ctx, opened, keep, *dry)
+	result, err := garbage.Collect(ctx, opened, garbage.Options{Keep: keep, DryRun: *dry})
 	verb := "freed"
 	if *dry {
 		verb = "would free"
 	}
-	_, _ = fmt.Fprintf(out, "%s %d manifests and %d blobs (%d bytes)\n", verb, freed.Manifests, freed.Blobs, freed.Bytes)
+	_, _ = fmt.Fprintf(out, "%s %d manifests and %d blobs (%d bytes)\n", verb, result.Freed.Manifests, result.Freed.Blobs, result.Freed.Bytes)
 	return 0, err
 }
 
-var isDigest = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
-
-// keeper reads the file of --keep, which has one digest per line. A line may also be a full
-// reference that ends with the digest, such as the imageID of a pod. An empty file name means that
-// all images stay.
+// keeper reads the file of --keep. An empty file name means that all images stay.
 func keeper(file string) (garbage.Keeper, error) {
 	if file == "" {
 		return garbage.All{}, nil
@@ -216,23 +209,9 @@ func keeper(file string) (garbage.Keeper, error) {
 		return nil, err
 	}
 	defer f.Close()
-	listed := garbage.Listed{}
-	lines := bufio.NewScanner(f)
-	for n := 1; lines.Scan(); n++ {
-		if lines.Text() == "" {
-			continue
-		}
-		found := isDigest.FindString(lines.Text())
-		if found == "" {
-			return nil, fmt.Errorf("%s line %d has no sha256 digest: %q", file, n, lines.Text())
-		}
-		listed[digest.Digest(found)] = true
+	listed, err := rest.ReadList(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if err := lines.Err(); err != nil {
-		return nil, err
-	}
-	if len(listed) == 0 { // more likely the result of a failed command than of clusters without images
-		return nil, fmt.Errorf("%s lists no digest, so gc would free every image without a tag: write the list again with \"kubectl bpa depot images-in-use\"", file)
-	}
-	return listed, nil
+	return garbage.Listed(listed), nil
 }

@@ -21,6 +21,7 @@ import (
 // storage holds the flags that say where the store is and how much it may contain.
 type storage struct {
 	limits limits.Limits
+	grace  time.Duration
 	s3     bucket.At
 }
 
@@ -31,6 +32,10 @@ func (s *storage) flags(set *flag.FlagSet) {
 	set.DurationVar(&s.limits.Expiry, "upload-expiry", s.limits.Expiry, "how long an unfinished upload may receive no data before the depot removes it (0: forever)")
 	set.Var((*size)(&s.limits.Quota), "quota", "maximum space that images, uploads and plain files may use together (0: no limit)")
 	set.Var((*size)(&s.limits.MinFree), "min-free", "disk space below --root that uploads must leave free; with --s3-bucket only plain files use that disk")
+	set.Var((*size)(&s.limits.BackupReserve), "backup-reserve", "space that only Backups may use, of the quota and of the disk, in addition to --min-free (0: none)")
+	set.Var((*size)(&s.limits.NamespaceShare), "namespace-share", "maximum size of the artifacts of one owner, Backups included (0: no limit)")
+	s.grace = depot.DefaultGrace
+	set.DurationVar(&s.grace, "gc-grace", s.grace, "how long a garbage collection of the running depot keeps content that a client has sent and that nothing refers to; a push that takes longer may have to begin again")
 	s.where(set)
 }
 
@@ -43,7 +48,7 @@ func (s *storage) where(set *flag.FlagSet) {
 }
 
 func (s *storage) options() []depot.Option {
-	options := []depot.Option{depot.WithLimits(s.limits)}
+	options := []depot.Option{depot.WithLimits(s.limits), depot.WithGrace(s.grace)}
 	if s.s3.Bucket != "" {
 		s.s3.Plain = strings.HasPrefix(s.s3.Endpoint, "http://")
 		options = append(options, depot.WithS3(s.s3))

@@ -1,8 +1,6 @@
 package backup
 
 import (
-	"fmt"
-
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
@@ -23,7 +21,7 @@ const (
 // Artifact returns the name of a backup in the depot. The depot never replaces an artifact, so the name
 // has a part of the Backup's UID: a Backup of the same name that is created later gets another one.
 func Artifact(name, uid string) string {
-	return fmt.Sprintf("backup-%s-%.8s.tar.age", name, uid)
+	return protocol.BackupName(name, uid)
 }
 
 // Place returns the name of the artifact of a cluster with its owner. The depot checks the rights of an

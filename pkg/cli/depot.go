@@ -26,7 +26,7 @@ func newDepot(s *session) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newImagesInUse(s))
+	cmd.AddCommand(newImagesInUse(s), newDepotUsage(s), newDepotGC(s))
 	return cmd
 }
 
@@ -52,7 +52,7 @@ tag.
 
 If a cluster or a kind cannot be read, there is no list. With --to the command
 writes the file only when the list is complete.`,
-		Example: `  kubectl bpa depot images-in-use --to keep.txt && depot gc --root /srv/depot --keep keep.txt --dry-run
+		Example: `  kubectl bpa depot images-in-use --to keep.txt && kubectl bpa depot gc --keep keep.txt --dry-run --depot https://10.60.0.1:5443 --depot-token-file token
   kubectl bpa depot images-in-use --to keep.txt --cluster-kubeconfig other.kubeconfig --skip site-a/edge-3`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -340,7 +340,7 @@ func TestImpersonationOnTheWire(t *testing.T) {
 		"events": "edge-1", "logs": "edge-1", "diff": "-f ../../config/samples/provisioning.yaml", "env": "edge-1",
 		"create": "edge-1 --control-planes=1", "scale": "edge-1 --set=pool=2", "upgrade": "edge-1 --to=1.35.5",
 	}
-	local := []string{"plugins", "plugins show", "plugins push", "bundle create", "bundle inspect", "bundle import", "bundle export", "bundle diff", "options"}
+	local := []string{"plugins", "plugins show", "plugins push", "bundle create", "bundle inspect", "bundle import", "bundle export", "bundle diff", "depot gc", "depot usage", "options"}
 	for _, cmd := range leaves(newRoot(genericclioptions.NewConfigFlags(true), &session{})) {
 		name := strings.TrimPrefix(cmd.CommandPath(), "kubectl bpa ")
 		options, talks := commands[name]

@@ -28,6 +28,7 @@ const (
 	reportPlan     = "PlanReport"
 	reportPlugins  = "PluginReport"
 	reportSoftware = "SoftwareReport"
+	reportUsage    = "DepotUsageReport"
 )
 
 // The formats of -o that not every command has: names need objects, and wide needs a table that leaves something out.

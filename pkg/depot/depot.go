@@ -40,7 +40,10 @@ type Depot struct {
 	quota     *limits.Quota
 	diskQuota *limits.Quota
 	packages  *packages.Index
-	handler   http.Handler
+	// maintenance counts and frees the content.
+	maintenance *maintenance
+	handler     http.Handler
+	log         *slog.Logger
 
 	// held returns an error while another depot may hold the lease of the bucket. release gives the
 	// lease back. Without a bucket, both do nothing.
@@ -61,6 +64,9 @@ type options struct {
 	software rest.Software
 	// importer replaces the archive importer in tests; nil: archive.Importer.
 	importer uploads.Importer
+	grace    time.Duration
+	// wrap wraps the storage driver in tests; nil: the driver is used as it is.
+	wrap store.Wrap
 }
 
 // Option changes how a Depot behaves.
@@ -82,11 +88,11 @@ func WithSoftware(s rest.Software) Option { return func(o *options) { o.software
 // New opens the store in dir and creates missing folders. It starts to recover uploads that a crash
 // interrupted, and returns before the recovery ends.
 func New(dir string, opts ...Option) (*Depot, error) {
-	o := options{log: slog.Default()}
+	o := options{log: slog.Default(), grace: DefaultGrace}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	d := &Depot{held: func() error { return nil }, release: func() error { return nil }}
+	d := &Depot{log: o.log, held: func() error { return nil }, release: func() error { return nil }}
 	d.background, d.stop = context.WithCancel(context.Background())
 	if err := d.open(dir, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("open depot %s: %w", dir, err), d.Close())
@@ -105,7 +111,7 @@ func (d *Depot) open(dir string, o options) error {
 	if err != nil {
 		return err
 	}
-	get, put, sources := files.Handlers(d.root, d.files, key, d.uploads, d.quota, d.diskQuota, o.log)
+	get, put, remove, sources := files.Handlers(d.root, d.files, key, d.uploads, d.quota, d.diskQuota, o.log)
 	d.packages = packages.New(d.uploads, sources, o.log)
 	sources.OnChange(d.packages.Changed)
 	d.uploads.OnChange(func(ref protocol.Ref) {
@@ -113,11 +119,15 @@ func (d *Depot) open(dir string, o options) error {
 			d.packages.Changed()
 		}
 	})
-	v1, err := rest.New(rest.Services{Uploads: d.uploads, Quota: d.quota, Packages: d.packages, Software: o.software, Log: o.log})
+	d.maintenance = &maintenance{depot: d, grace: o.grace, started: time.Now(), now: time.Now}
+	v1, err := rest.New(rest.Services{
+		Uploads: d.uploads, Quota: d.quota, Packages: d.packages, Software: o.software, Log: o.log,
+		Maintenance: d.maintenance,
+	})
 	if err != nil {
 		return err
 	}
-	d.handler = logged(o.log, leased(d.held, d.routes(v1, get, put, key, o.log)))
+	d.handler = logged(o.log, leased(d.held, d.routes(v1, get, put, remove, key, o.log)))
 	d.work(o)
 	return nil
 }
@@ -140,11 +150,15 @@ func (d *Depot) openFolders(dir string) error {
 func (d *Depot) openStore(dir string, o options) (err error) {
 	ctx := context.Background()
 	d.usage = &limits.Usage{Files: d.files, All: o.limits.Quota > 0}
+	wraps := []store.Wrap{d.usage.Over}
+	if o.wrap != nil {
+		wraps = append(wraps, o.wrap)
+	}
 	if o.s3 != nil {
-		d.store, err = bucket.Open(ctx, *o.s3, d.usage.Over)
+		d.store, err = bucket.Open(ctx, *o.s3, wraps...)
 	} else {
 		d.usage.Dir = filepath.Join(dir, RegistryDir)
-		d.store, err = store.OnDisk(ctx, d.usage.Dir, d.usage.Over)
+		d.store, err = store.OnDisk(ctx, d.usage.Dir, wraps...)
 	}
 	if err != nil {
 		return err
@@ -201,7 +215,7 @@ func (d *Depot) keepTidy(ctx context.Context, o options) {
 	}
 }
 
-func (d *Depot) routes(v1, get, put, key http.Handler, log *slog.Logger) http.Handler {
+func (d *Depot) routes(v1, get, put, remove, key http.Handler, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/v2/", d.registry.Handler(d.quota, d.usage.MakeWay, log))
 	mux.Handle("/v1/", v1)
@@ -209,6 +223,7 @@ func (d *Depot) routes(v1, get, put, key http.Handler, log *slog.Logger) http.Ha
 	mux.Handle("GET /files/", http.StripPrefix("/files/", get))
 	mux.Handle("PUT /files/", http.StripPrefix("/files/", put))
 	mux.Handle("GET "+protocol.PackageKeyPath, key)
+	mux.Handle("DELETE /files/", http.StripPrefix("/files/", remove))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", d.ready)
 	return mux

@@ -61,13 +61,14 @@ func TestDepotAsksKubernetes(t *testing.T) {
 	for _, args := range [][]string{{"apply", "-n", "bpa-system", "-f", "../../config/200-depot.yaml"}, {"create", "namespace", fillers}} {
 		must(t, "", args...)
 	}
-	for _, account := range []string{"nobody", "writer", "owner", "leaver", "reader", "seeder"} {
+	for _, account := range []string{"nobody", "writer", "owner", "leaver", "reader", "seeder", "maintainer"} {
 		must(t, "", "create", "serviceaccount", "-n", fillers, account)
 	}
 	for _, account := range []string{"writer", "leaver"} {
 		must(t, "", "create", "clusterrolebinding", account, "--clusterrole=bpa-depot-writer", "--serviceaccount="+fillers+":"+account)
 	}
 	must(t, "", "create", "clusterrolebinding", "seeder", "--clusterrole=bpa-depot-seeder", "--serviceaccount="+fillers+":seeder")
+	must(t, "", "create", "clusterrolebinding", "maintainer", "--clusterrole=bpa-depot-maintainer", "--serviceaccount="+fillers+":maintainer")
 	must(t, reader, "apply", "-f", "-")
 	must(t, "", "create", "rolebinding", "-n", fillers, "reader", "--clusterrole=reader", "--serviceaccount="+fillers+":reader")
 	must(t, "", "create", "rolebinding", "-n", fillers, "owner", "--clusterrole=bpa-depot-writer", "--serviceaccount="+fillers+":owner")
@@ -81,6 +82,7 @@ func TestDepotAsksKubernetes(t *testing.T) {
 	})
 	t.Run("a refused push names the command that allows it", d.refusalNamesCommand)
 	t.Run("a seeder adds and never replaces", d.seederAddsOnly)
+	t.Run("a maintainer frees space and writes nothing", d.maintainerFreesOnly)
 	t.Run("bad tokens", d.badTokens)
 	t.Run("an owner writes only in its namespace", d.ownersAreSeparate)
 	t.Run("a removed permission ends within seconds", d.permissionEnds)
@@ -156,6 +158,28 @@ func (d *depot) refusalNamesCommand(t *testing.T) {
 
 // seederAddsOnly checks that a seeder can push an image index to a new tag, and that it can neither
 // replace nor delete a tag.
+func (d *depot) maintainerFreesOnly(t *testing.T) {
+	maintainer, seeder := tokenFor(t, "maintainer"), tokenFor(t, "seeder")
+	for _, c := range []struct {
+		method, path, token string
+		status              int
+	}{
+		{http.MethodGet, "/v1/usage", maintainer, http.StatusOK},
+		{http.MethodPost, "/v1/gc?dry-run=true", maintainer, http.StatusAccepted},
+		{http.MethodGet, "/v1/gc", maintainer, http.StatusOK},
+		{http.MethodPost, "/v1/gc?unlisted-images=true", maintainer, http.StatusForbidden},
+		{http.MethodDelete, "/files/a", maintainer, http.StatusForbidden},
+		{http.MethodGet, "/v1/usage", seeder, http.StatusForbidden},
+		{http.MethodPost, "/v1/gc", seeder, http.StatusForbidden},
+		{http.MethodDelete, "/files/a", seeder, http.StatusForbidden},
+		{http.MethodGet, "/v1/usage", "", http.StatusUnauthorized},
+	} {
+		if status, text := d.ask(t, c.method, c.path, c.token); status != c.status {
+			t.Errorf("%s %s = %d %s, want %d", c.method, c.path, status, text, c.status)
+		}
+	}
+}
+
 func (d *depot) seederAddsOnly(t *testing.T) {
 	token, dir := tokenFor(t, "seeder"), t.TempDir()
 	home := d.login(t, token)

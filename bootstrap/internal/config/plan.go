@@ -24,7 +24,7 @@ func depot(l layout.Layout) supervisor.Component {
 		Name: "depot", Health: "http://" + layout.DepotProbe + "/readyz", Inputs: []string{l.Bin("depot"), conf},
 		Args: []string{
 			l.Bin("depot"), "--root=" + l.DepotDir(), "--listen=" + layout.Depot, "--tls-listen=" + layout.DepotTLS, "--local-listen=" + layout.DepotLocal,
-			"--probe-listen=" + layout.DepotProbe,
+			"--probe-listen=" + layout.DepotProbe, "--backup-reserve=2GiB",
 			"--host=depot.bpa-system", "--host=depot.bpa-system.svc", "--host=depot.bpa-system.svc.cluster.local", "--kubeconfig=" + conf,
 		},
 	}

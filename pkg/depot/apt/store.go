@@ -63,6 +63,13 @@ func (s *Repositories) Store(name string, temp *os.File, sum string, publish fun
 	return err
 }
 
+// Removed is called after a plain file was removed. The next request for an index makes it again.
+func (s *Repositories) Removed(name string) {
+	if strings.HasPrefix(name, protocol.AptFolder+"/") {
+		s.changed()
+	}
+}
+
 func (s *Repositories) store(name string, temp *os.File, sum string, publish func() (fs.FileInfo, error)) error {
 	system, rest, ok := split(name)
 	if !ok || !isPackage(rest) {

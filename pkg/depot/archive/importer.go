@@ -43,6 +43,7 @@ func (i *Importer) load(ctx context.Context, name string, size int64, open func(
 	if err != nil {
 		return nil, err
 	}
+	defer i.Store.Pin(p.digests()...)() // also the blobs that are here already must stay until a tag needs them
 	if err := i.dropIntact(ctx, p.blobs); err != nil {
 		return nil, err
 	}

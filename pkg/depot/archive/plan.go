@@ -16,6 +16,22 @@ type plan struct {
 	blobs map[string]blob
 }
 
+// digests returns the digests of all blobs and manifests.
+func (p plan) digests() (all []digest.Digest) {
+	for _, b := range p.blobs {
+		all = append(all, b.digest)
+	}
+	for _, img := range p.images {
+		for _, m := range img.manifests {
+			all = append(all, m.digest)
+			for _, b := range m.blobs {
+				all = append(all, b.Digest)
+			}
+		}
+	}
+	return all
+}
+
 // image is one tree of manifests, and the references that will point to this tree.
 type image struct {
 	refs []ref

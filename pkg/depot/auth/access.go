@@ -30,6 +30,9 @@ const (
 	// Files are the plain files at /files. They are cluster-wide. Resource names are paths without
 	// a leading slash.
 	Files = "files"
+	// Storage is the storage of the whole depot: get reads what it holds, and update frees space. It
+	// is cluster-wide and has no names.
+	Storage = "storage"
 )
 
 // Verbs of the resources.
@@ -79,6 +82,9 @@ func needs(r *http.Request) ([]Access, error) {
 		images, err := imageNeeds(verb, parts[1:], r)
 		return append(images, reservedNeeds(images)...), err
 	case "v1":
+		if maintained, ok := storageNeeds(verb, parts[1:], r); ok {
+			return maintained, nil
+		}
 		return artifactNeeds(verb, parts[1:]), nil
 	case "files":
 		return fileNeeds(verb, parts[1:]), nil
@@ -188,6 +194,23 @@ func fileNeeds(verb string, parts []string) []Access {
 // isPackage reports whether a plain file is in the folder of OS packages. Nodes install the highest version that
 // they find there, so a new file replaces the packages of all clusters.
 func isPackage(name string) bool { return strings.HasPrefix(name+"/", protocol.AptFolder+"/") }
+
+// storageNeeds returns the rights for the maintenance of the depot; ok is false for other paths. A
+// collection that frees images also needs the right to delete all images.
+func storageNeeds(verb string, parts []string, r *http.Request) (all []Access, ok bool) {
+	path := "/v1/" + strings.Join(parts, "/")
+	switch {
+	case verb == Get && (path == protocol.UsagePath || path == protocol.CollectionPath):
+		return []Access{{Get, Storage, "", ""}}, true
+	case verb == Create && path == protocol.CollectionPath:
+		all = []Access{{Update, Storage, "", ""}}
+		if r.URL.Query().Has(protocol.ParamUnlisted) {
+			all = append(all, Access{Delete, Images, "", ""})
+		}
+		return all, true
+	}
+	return nil, false
+}
 
 // artifactNeeds returns the rights for a path of the form
 // /v1/baremetalcluster/{owner}/{cluster}/{kind}/{name}, where kind may also be status. Other paths

@@ -68,6 +68,8 @@ func denial(user User, a Access) string {
 	}
 	role, binding, where := "bpa-depot-writer", "clusterrolebinding", ""
 	switch {
+	case a.Resource == Storage:
+		role = "bpa-depot-maintainer"
 	case a.Verb == Get:
 		role = "bpa-depot-reader"
 	case a.Verb == Create && (a.Resource == Images || a.Resource == Files): // a role without update is enough

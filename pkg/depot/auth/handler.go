@@ -114,14 +114,14 @@ func isOpen(path string) bool {
 }
 
 // isPrivate reports whether a path always needs a token, also for reads: the installation status comes
-// from Kubernetes, which serves it to authorized accounts only. So does a path at /v1 that could be read in
+// from Kubernetes, which serves it to authorized accounts only, and counting the content takes long. So does a path at /v1 that could be read in
 // more than one way: admit refuses it.
 func isPrivate(r *http.Request) bool {
 	all, err := needs(r)
 	if errors.Is(err, errPath) {
 		return strings.HasPrefix(path.Clean(r.URL.Path)+"/", "/v1/")
 	}
-	return err == nil && slices.ContainsFunc(all, func(a Access) bool { return a.Resource == ArtifactStatus })
+	return err == nil && slices.ContainsFunc(all, func(a Access) bool { return a.Resource == ArtifactStatus || a.Resource == Storage })
 }
 
 // admit returns the request with its caller, see May. If the request is not authorized, admit answers it

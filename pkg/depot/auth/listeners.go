@@ -19,8 +19,13 @@ func ReadOnly(next http.Handler, where string) http.Handler {
 			return
 		}
 		if isPrivate(r) {
-			if _, err := needs(r); err != nil {
+			all, err := needs(r)
+			if err != nil {
 				refuse(w, r, statusOf(err), err.Error())
+				return
+			}
+			if all[0].Resource == Storage {
+				refuse(w, r, http.StatusForbidden, "what the depot holds is shown with a token only, which others could see on an unencrypted connection: ask at the TLS listener, or on the machine itself at its local listener")
 				return
 			}
 			refuse(w, r, http.StatusForbidden, "the installation status needs a token, which others could see on an unencrypted connection: ask at the TLS listener, or on the machine itself at its local listener")

@@ -44,15 +44,17 @@ func Open(root *os.Root) (*os.Root, error) {
 	return root.OpenRoot(Dir)
 }
 
-// Handlers returns the handlers for GET and PUT below /files/, and the apt sources below it. The caller removes that prefix from
-// the request's path. get sends plain files, artifacts and the apt source, and put stores plain
-// files. files is the folder that Open returned. diskQuota limits the disk space for plain files;
-// if it is nil, quota does. key signs the indexes of the apt sources.
-func Handlers(root, files *os.Root, key *apt.Key, uploaded *uploads.Service, quota, diskQuota *limits.Quota, log *slog.Logger) (get, put http.Handler, sources *apt.Repositories) {
+// Handlers returns the handlers for GET, PUT and DELETE below /files/, and the apt sources below it. The
+// caller removes that prefix from the request's path. get sends plain files, artifacts and the apt
+// source, put stores plain files, and remove deletes them. files is the folder that Open returned.
+// diskQuota limits the disk space for plain files; if it is nil, quota does. key signs the indexes of the
+// apt sources.
+func Handlers(root, files *os.Root, key *apt.Key, uploaded *uploads.Service, quota, diskQuota *limits.Quota, log *slog.Logger) (get, put, remove http.Handler, sources *apt.Repositories) {
 	sums := &digests{files: files, cache: root, racy: defaultRacy, log: log}
 	sources = apt.New(root, files, key, sums.Of, log)
 	get = sources.Handler(&artifactFiles{uploaded, log, &fileServer{root: files, digests: sums, log: log}})
-	return get, &filePutter{root: root, digests: sums, packages: sources, quota: quota, diskQuota: diskQuota, log: log}, sources
+	putter := &filePutter{root: root, digests: sums, packages: sources, quota: quota, diskQuota: diskQuota, log: log}
+	return get, putter, fileRemover{putter}, sources
 }
 
 // sumSuffix at the end of a path asks for the checksum of the file without the suffix. If a file

@@ -59,11 +59,11 @@ func (s *site) collect(keep garbage.Keeper, dry bool) garbage.Freed {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	freed, err := garbage.Collect(s.t.Context(), st, keep, dry)
+	result, err := garbage.Collect(s.t.Context(), st, garbage.Options{Keep: keep, DryRun: dry})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return freed
+	return result.Freed
 }
 
 func (s *site) ref(image string) name.Reference {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"path"
 
-	"github.com/distribution/distribution/v3"
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 	"github.com/opencontainers/go-digest"
 
@@ -15,16 +14,13 @@ import (
 // It then does the same for the manifests whose subject is one of these. All of them would
 // otherwise be removed, since they have no tag. A manifest whose subject is removed, or was never
 // in the repository, stays only if something else needs it.
-func (c *collector) referrers(ctx context.Context, repo distribution.Repository, manifests distribution.ManifestService,
-	all []digest.Digest, stay map[digest.Digest]bool,
-) error {
-	name := repo.Named().Name()
+func (c *collector) referrers(ctx context.Context, repo *repository, all []digest.Digest) error {
 	waiting := map[digest.Digest]digest.Digest{}
 	for _, d := range all {
-		if stay[d] {
+		if repo.stay[d] {
 			continue
 		}
-		subject, err := c.subject(ctx, name, d)
+		subject, err := c.subject(ctx, repo.name, d)
 		if err != nil {
 			return err
 		}
@@ -35,12 +31,12 @@ func (c *collector) referrers(ctx context.Context, repo distribution.Repository,
 	for found := true; found; {
 		found = false
 		for d, subject := range waiting {
-			if !stay[subject] {
+			if !repo.stay[subject] {
 				continue
 			}
 			delete(waiting, d)
 			found = true
-			if err := c.follow(ctx, repo, manifests, d, stay); err != nil {
+			if err := c.follow(ctx, repo, d); err != nil {
 				return err
 			}
 		}
@@ -79,12 +75,12 @@ func (c *collector) kept(ctx context.Context, name string, d digest.Digest) (dig
 }
 
 // unlink removes the links of referrers whose manifest does not exist. A crash during a push leaves
-// such a link.
+// such a link. A push that is under way has such a link too, and pins its manifest.
 func (c *collector) unlink(ctx context.Context, name string) error {
-	if c.dry {
+	if c.DryRun {
 		return nil
 	}
-	var stale []string
+	var stale []store.ReferrerRecord
 	err := c.store.Driver.Walk(ctx, path.Join(store.RepositoriesPath, name, store.ReferrersFolder), func(f storagedriver.FileInfo) error {
 		if f.IsDir() || path.Base(f.Path()) != "link" {
 			return nil
@@ -96,7 +92,7 @@ func (c *collector) unlink(ctx context.Context, name string) error {
 		}
 		_, err := c.store.Kept(ctx, name, d)
 		if store.IsAbsent(err) {
-			stale = append(stale, place)
+			stale = append(stale, store.ReferrerRecord{Repository: name, Referrer: d, Folder: place})
 			return nil
 		}
 		return err
@@ -104,8 +100,9 @@ func (c *collector) unlink(ctx context.Context, name string) error {
 	if err != nil && !store.IsAbsent(err) {
 		return err
 	}
-	for _, place := range stale {
-		if err := c.store.Driver.Delete(ctx, place); err != nil && !store.IsAbsent(err) {
+	for _, record := range stale {
+		_, err := c.remove(store.KeyOf(record.Referrer), func() error { return c.store.DropReferrer(ctx, record) })
+		if err != nil {
 			return err
 		}
 	}

@@ -53,7 +53,7 @@ func TestAnUploadThatWaitsToBePublishedIsStillRead(t *testing.T) {
 	}
 	archive := []byte("images, all of them received")
 	receive(t, s, archive)
-	if _, err := garbage.Collect(t.Context(), s, garbage.All{}, false); err != nil {
+	if _, err := garbage.Collect(t.Context(), s, garbage.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Linked(t.Context(), protocol.Staging, digest.FromBytes(archive)); err != nil {
@@ -64,7 +64,7 @@ func TestAnUploadThatWaitsToBePublishedIsStillRead(t *testing.T) {
 	if !bytes.Equal(after.read, archive) {
 		t.Errorf("after a collection the archive reads %q, want %q", after.read, archive)
 	}
-	if _, err := garbage.Collect(t.Context(), s, garbage.All{}, false); err != nil {
+	if _, err := garbage.Collect(t.Context(), s, garbage.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Linked(t.Context(), protocol.Staging, digest.FromBytes(archive)); !store.IsAbsent(err) {

@@ -14,6 +14,8 @@ import (
 type folder struct {
 	mu    sync.Mutex
 	total int64
+	// count is the number of files at the last CountFiles.
+	count int
 
 	// counting is set while CountFiles runs. at is the last file that CountFiles has counted, and
 	// sum is the number of bytes so far. If Place stores a file that CountFiles has not reached
@@ -21,7 +23,14 @@ type folder struct {
 	counting bool
 	at       string
 	sum      int64
+	passed   int
 	ahead    map[string]bool
+}
+
+func (f *folder) amount() (count int, bytes int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.count, f.total
 }
 
 func (f *folder) bytes() int64 {
@@ -36,6 +45,8 @@ func (c *Usage) CountFiles(ctx context.Context) error {
 	if c.Files == nil {
 		return nil
 	}
+	c.countingFiles.Lock() // two counts would mix their sums
+	defer c.countingFiles.Unlock()
 	c.plain.begin()
 	err := fs.WalkDir(c.Files.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil && name == "." {
@@ -56,7 +67,7 @@ func (c *Usage) CountFiles(ctx context.Context) error {
 func (f *folder) begin() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.counting, f.at, f.sum, f.ahead = true, "", 0, map[string]bool{}
+	f.counting, f.at, f.sum, f.passed, f.ahead = true, "", 0, 0, map[string]bool{}
 }
 
 func (f *folder) pass(name string, d fs.DirEntry) {
@@ -66,13 +77,14 @@ func (f *folder) pass(name string, d fs.DirEntry) {
 		f.sum += info.Size()
 	}
 	f.at = name
+	f.passed++
 }
 
 func (f *folder) end(whole bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if whole {
-		f.total = f.sum
+		f.total, f.count = f.sum, f.passed
 	}
 	f.counting, f.ahead = false, nil
 }

@@ -1,15 +1,42 @@
 package limits
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 )
 
 // checkFree returns a *Refusal if there is no room for another size bytes, in the quota or on the
-// disk, in addition to the held and the reserved bytes. The caller holds q.mu.
+// disk, in addition to the held and the reserved bytes and to those that only Backups may use. The
+// caller holds q.mu.
 func (q *Quota) checkFree(size int64) error {
+	if err := q.fits(size, 0); err != nil || q.limits.BackupReserve == 0 {
+		return err
+	}
+	err := q.fits(size, q.limits.BackupReserve)
+	var full *Refusal
+	if errors.As(err, &full) {
+		return &Refusal{full.Status, fmt.Sprintf("%d bytes do not fit: the last %d bytes of the depot's space are for Backups only: delete artifacts and collect garbage (kubectl bpa depot gc), or lower --backup-reserve", size, q.limits.BackupReserve)}
+	}
+	return err
+}
+
+// checkFor is checkFree for an upload of an account.
+func (q *Quota) checkFor(a Account, size int64) error {
+	if err := q.checkShare(a.Owner, size); err != nil {
+		return err
+	}
+	if a.Backup {
+		return q.fits(size, 0)
+	}
+	return q.checkFree(size)
+}
+
+// fits returns a *Refusal if there is no room for size bytes beside the reserve. The caller holds
+// q.mu.
+func (q *Quota) fits(size, reserve int64) error {
 	held, reserved, written := q.totals()
-	if left := q.limits.Quota - held - reserved; q.limits.Quota > 0 && size > left {
+	if left := q.limits.Quota - held - reserved - reserve; q.limits.Quota > 0 && size > left {
 		return &Refusal{http.StatusInsufficientStorage, fmt.Sprintf("%d bytes do not fit in the depot's quota: it holds %d of %d bytes, and %d are reserved for open uploads: delete artifacts and collect garbage, or raise --quota", size, held, q.limits.Quota, reserved)}
 	}
 	free, ok, err := q.meter.Free()
@@ -17,7 +44,7 @@ func (q *Quota) checkFree(size int64) error {
 		return fmt.Errorf("measure the depot's disk: %w", err)
 	}
 	reserved -= written
-	if left := free - q.limits.MinFree - reserved; ok && size > left {
+	if left := free - q.limits.MinFree - reserved - reserve; ok && size > left {
 		return &Refusal{http.StatusInsufficientStorage, fmt.Sprintf("%d bytes do not fit on the depot's disk: %d are free, of which %d are reserved for open uploads and %d must stay free: free some disk space, or lower --min-free", size, free, reserved, q.limits.MinFree)}
 	}
 	return nil

@@ -15,6 +15,10 @@ type Limits struct {
 	Quota int64
 	// MinFree is how many bytes of the disk must stay free.
 	MinFree int64
+	// BackupReserve is how many bytes of the quota and of the disk only Backups may use.
+	BackupReserve int64
+	// NamespaceShare is how many bytes the artifacts of one owner may have, Backups included.
+	NamespaceShare int64
 }
 
 // Refusal is the error for an upload that exceeds a limit. Status is the HTTP status of the answer.

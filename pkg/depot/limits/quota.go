@@ -25,6 +25,8 @@ type Quota struct {
 	reserved map[string]reservation
 	// open is the number of reservations that count as open uploads.
 	open int
+	// owned has the bytes of the complete artifacts of each owner whose artifacts were counted.
+	owned map[string]int64
 }
 
 // reservation is disk space for content that is being written.
@@ -38,11 +40,14 @@ type reservation struct {
 	upload string
 	// open is set if the reservation counts as an open upload.
 	open bool
+	// owner has the share to which the upload counts, and share is how many bytes.
+	owner string
+	share int64
 }
 
 // NewQuota returns a Quota that applies l to the storage that m measures.
 func NewQuota(l Limits, m Meter) *Quota {
-	return &Quota{limits: l, meter: m, reserved: map[string]reservation{}}
+	return &Quota{limits: l, meter: m, reserved: map[string]reservation{}, owned: map[string]int64{}}
 }
 
 // Limits returns the limits that the quota applies.
@@ -58,6 +63,12 @@ func (q *Quota) Size(size int64) error {
 
 // Reserve opens an upload and reserves size bytes for it until Release.
 func (q *Quota) Reserve(key string, size int64) error {
+	return q.ReserveFor(key, size, Account{})
+}
+
+// ReserveFor is Reserve for an artifact of an account. If the quota has shares, the owner must be
+// known, see Know.
+func (q *Quota) ReserveFor(key string, size int64, a Account) error {
 	if err := q.Size(size); err != nil {
 		return err
 	}
@@ -66,10 +77,10 @@ func (q *Quota) Reserve(key string, size int64) error {
 	if err := q.checkOpen(); err != nil {
 		return err
 	}
-	if err := q.checkFree(size); err != nil {
+	if err := q.checkFor(a, size); err != nil {
 		return err
 	}
-	q.set(key, reservation{size: size, open: true})
+	q.set(key, reservation{size: size, open: true, owner: a.Owner, share: size})
 	return nil
 }
 
@@ -144,13 +155,13 @@ func (q *Quota) Bind(key, upload string) {
 
 // Inherit opens an upload of an earlier process and reserves size bytes for it, without checking
 // the limits.
-func (q *Quota) Inherit(key string, size int64, upload string) {
+func (q *Quota) Inherit(key string, size int64, upload string, a Account) {
 	if usage, ok := q.meter.(interface{ Expect(string) }); ok {
 		usage.Expect(upload)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.set(key, reservation{size: size, upload: upload, open: true})
+	q.set(key, reservation{size: size, upload: upload, open: true, owner: a.Owner, share: size})
 }
 
 // Less reduces a reservation by a number of bytes.

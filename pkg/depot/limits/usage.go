@@ -29,6 +29,8 @@ type Usage struct {
 	driver  storagedriver.StorageDriver
 	stripes [stripes]stripe
 	plain   folder
+	// countingFiles is held while the plain files are counted.
+	countingFiles sync.Mutex
 
 	mu    sync.Mutex
 	blobs int64
@@ -116,4 +118,17 @@ func (c *Usage) Free() (int64, bool, error) {
 		return 0, false, nil
 	}
 	return Disk(c.Dir).Free()
+}
+
+// Open returns the open uploads and pushes, and the plain files at the last CountFiles.
+func (c *Usage) Open() (uploads, files protocol.Amount) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	uploads.Name, files.Name = "open uploads", "files"
+	for _, u := range c.uploads {
+		uploads.Count++
+		uploads.Bytes += u.bytes
+	}
+	files.Count, files.Bytes = c.plain.amount()
+	return uploads, files
 }

@@ -104,3 +104,22 @@ func ParseFilePath(path string) (Ref, bool) {
 	r := Ref{Owner: parts[1], Cluster: parts[2], Kind: Kind(parts[0]), Name: parts[3]}
 	return r, r.Validate() == nil
 }
+
+// The names of Backups in the depot: backup-NAME-UID.tar.age.
+const (
+	backupPrefix = "backup-"
+	backupSuffix = ".tar.age"
+)
+
+// BackupName returns the name of a Backup's artifact. The depot never replaces an artifact, so the
+// name has a part of the Backup's UID: a Backup of the same name that is created later gets another
+// one.
+func BackupName(name, uid string) string {
+	return fmt.Sprintf("%s%s-%.8s%s", backupPrefix, name, uid, backupSuffix)
+}
+
+// IsBackup reports whether an artifact has the name of a Backup. Every account that may upload for
+// the owner can choose such a name.
+func (r Ref) IsBackup() bool {
+	return r.Kind == BinaryImages && strings.HasPrefix(r.Name, backupPrefix) && strings.HasSuffix(r.Name, backupSuffix)
+}

@@ -61,6 +61,10 @@ func (t *manifestValidator) put(w http.ResponseWriter, r *http.Request, name, re
 		registryError(w, http.StatusPreconditionFailed, "DENIED", name+":"+ref+": "+protocol.Exists)
 		return
 	}
+	// The pins last until the manifest has its tag: without a tag, a collection could remove it.
+	if manifest, _, err := distribution.UnmarshalManifest(r.Header.Get("Content-Type"), body); err == nil {
+		defer t.store.PinManifest(r.Context(), name, digest.FromBytes(body), manifest)()
+	}
 	asked := digest.Digest(ref)
 	if !isOther(asked) {
 		asked = ""

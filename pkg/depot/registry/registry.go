@@ -57,7 +57,8 @@ func New(root *os.Root, s *store.Store, expiry time.Duration) (r *Registry, err 
 // unless that push was active recently, and reports whether it removed one.
 func (r *Registry) Handler(quota *limits.Quota, makeWay func(context.Context) bool, log *slog.Logger) http.Handler {
 	blobs := &digestAliases{r.store, log, blobSender(r.store, r)}
-	return protectReserved(&pushLimiter{quota, makeWay, lister(r.store, log, &manifestValidator{r.store, log, blobs})})
+	checked := remember(r.store, &manifestValidator{r.store, log, blobs})
+	return protectReserved(&pushLimiter{quota, makeWay, lister(r.store, log, checked)})
 }
 
 // Close ends the registry's background purge of abandoned uploads.

@@ -43,7 +43,7 @@ func statusOf(err error) int {
 		return http.StatusUnprocessableEntity
 	case errors.Is(err, uploads.ErrFinishing):
 		return http.StatusLocked
-	case errors.As(err, &offset), errors.Is(err, uploads.ErrExists), errors.Is(err, uploads.ErrInterrupted), errors.Is(err, uploads.ErrLocked):
+	case errors.As(err, &offset), errors.Is(err, uploads.ErrExists), errors.Is(err, uploads.ErrInterrupted), errors.Is(err, uploads.ErrLocked), errors.Is(err, store.ErrCollecting):
 		return http.StatusConflict
 	case errors.Is(err, uploads.ErrRecovering), errors.As(err, &unavailable):
 		return http.StatusServiceUnavailable
@@ -61,7 +61,7 @@ const retryAfter = "10"
 // worthRetrying reports whether the same request may succeed later without any change by the client
 // or an operator.
 func worthRetrying(code int, err error) bool {
-	return code == http.StatusServiceUnavailable || errors.Is(err, uploads.ErrLocked) || errors.Is(err, uploads.ErrInterrupted)
+	return code == http.StatusServiceUnavailable || errors.Is(err, uploads.ErrLocked) || errors.Is(err, uploads.ErrInterrupted) || errors.Is(err, store.ErrCollecting)
 }
 
 // formError is the error for a malformed request.

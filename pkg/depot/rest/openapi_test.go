@@ -94,7 +94,7 @@ func newContract(t *testing.T) *contract {
 	gate := limits.NewQuota(limits.Limits{MaxUpload: largest, MaxOpen: 2, Quota: 1 << 20}, c.disk)
 	c.uploads = uploads.New(s, gate, full{}, log)
 	handler, err := rest.New(rest.Services{
-		Uploads: c.uploads, Quota: gate, Packages: packages.New(c.uploads, noSources{}, log), Software: &c.software, Log: log,
+		Uploads: c.uploads, Quota: gate, Packages: packages.New(c.uploads, noSources{}, log), Software: &c.software, Maintenance: &collecting{}, Log: log,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -205,6 +205,7 @@ func TestHandlersAndDocumentAgree(t *testing.T) {
 	c.contended()
 	c.limits()
 	c.recovering()
+	c.maintained()
 
 	var seen []string
 	for s := range c.seen {
@@ -335,6 +336,39 @@ func (c *contract) statuses() {
 			c.t.Errorf("%s does not say when to try again", path)
 		}
 	}
+}
+
+// collecting is the maintenance of a depot whose second collection begins while the first one runs.
+type collecting struct{ begun int }
+
+func (m *collecting) Usage(context.Context) (protocol.Usage, error) {
+	if m.begun > 0 {
+		return protocol.Usage{}, store.ErrCollecting
+	}
+	return protocol.Usage{Kinds: []protocol.Amount{{Name: "images", Count: 1, Bytes: 2}}, Owners: []protocol.Amount{}}, nil
+}
+
+func (m *collecting) StartCollection(rest.CollectionOptions) (protocol.Collection, error) {
+	if m.begun++; m.begun > 1 {
+		return protocol.Collection{}, store.ErrCollecting
+	}
+	return protocol.Collection{ID: "1", State: protocol.Collecting}, nil
+}
+
+func (m *collecting) Collection() (protocol.Collection, bool) {
+	return protocol.Collection{ID: "1", State: protocol.Collecting}, m.begun > 0
+}
+
+func (c *contract) maintained() {
+	c.do(200, "GET", protocol.UsagePath, "")
+	c.do(404, "GET", protocol.CollectionPath, "")
+	c.do(400, "POST", protocol.CollectionPath+"?grace=soon", "")
+	c.do(400, "POST", protocol.CollectionPath+"?dry-run=perhaps", "")
+	c.do(400, "POST", protocol.CollectionPath+"?unlisted-images=true", "app:v1\n")
+	c.do(202, "POST", protocol.CollectionPath+"?dry-run=true&grace=1h", "")
+	c.do(200, "GET", protocol.CollectionPath, "")
+	c.do(409, "POST", protocol.CollectionPath, "")
+	c.do(409, "GET", protocol.UsagePath, "")
 }
 
 func (c *contract) packages() {

@@ -29,8 +29,9 @@ type Services struct {
 	Quota    *limits.Quota
 	Packages *packages.Index
 	// Software is nil if the depot has no Kubernetes to ask.
-	Software Software
-	Log      *slog.Logger
+	Software    Software
+	Maintenance Maintenance
+	Log         *slog.Logger
 }
 
 // api serves /v1.
@@ -38,14 +39,16 @@ type api struct {
 	uploads  *uploads.Service
 	packages *packages.Index
 	software Software
-	quota    *limits.Quota
-	tus      http.Handler
-	log      *slog.Logger
+	// maintenance counts and frees content.
+	maintenance Maintenance
+	quota       *limits.Quota
+	tus         http.Handler
+	log         *slog.Logger
 }
 
 // New returns the handler of /v1.
 func New(s Services) (http.Handler, error) {
-	a := &api{uploads: s.Uploads, packages: s.Packages, software: s.Software, quota: s.Quota, log: s.Log}
+	a := &api{uploads: s.Uploads, packages: s.Packages, software: s.Software, quota: s.Quota, maintenance: s.Maintenance, log: s.Log}
 	var err error
 	if a.tus, err = newTus(s.Uploads, s.Quota.Limits().MaxUpload, a.tusError); err != nil {
 		return nil, err
@@ -66,6 +69,9 @@ func (a *api) routes() http.Handler {
 		_, _ = w.Write(OpenAPI)
 	})
 	mux.HandleFunc("GET "+protocol.PackagesPath, a.listPackages)
+	mux.HandleFunc("GET "+protocol.UsagePath, a.usage)
+	mux.HandleFunc("GET "+protocol.CollectionPath, a.getCollection)
+	mux.HandleFunc("POST "+protocol.CollectionPath, a.startCollection)
 	for _, path := range []string{protocol.Base, protocol.Base + "/{owner}", cluster, kind} {
 		mux.HandleFunc("GET "+path, a.list)
 	}

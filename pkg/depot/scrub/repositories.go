@@ -252,6 +252,31 @@ func isIndex(m distribution.Manifest) bool {
 	return json.Unmarshal(body, &index) == nil && len(index.Manifests) > 0
 }
 
+// missing is the reason for a blob that is not in the store.
+const missing = "it is missing"
+
+// forgetRemoved drops the blobs that only looked lost, because a running depot has deleted the
+// manifests that need them, and then the blobs, while the store was read.
+func (r *scrubber) forgetRemoved(ctx context.Context) error {
+	for d, damage := range r.bad {
+		if damage.Why != missing {
+			continue
+		}
+		needed := false
+		for _, m := range damage.manifests {
+			_, err := r.store.Kept(ctx, m.repository, m.digest)
+			if err != nil && !store.IsAbsent(err) {
+				return err
+			}
+			needed = needed || err == nil
+		}
+		if !needed {
+			delete(r.bad, d)
+		}
+	}
+	return nil
+}
+
 // need checks the blob d, which an artifact or image needs. The name of the artifact or image is
 // label, and its manifest is by. If the blob is damaged or missing, need adds both to the damage.
 func (r *scrubber) need(ctx context.Context, d digest.Digest, label string, by manifest) {
@@ -261,7 +286,7 @@ func (r *scrubber) need(ctx context.Context, d digest.Digest, label string, by m
 		if err == nil {
 			return
 		}
-		why := "it is missing"
+		why := missing
 		if !store.IsAbsent(err) {
 			why = "it cannot be found: " + err.Error()
 		}

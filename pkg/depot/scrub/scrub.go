@@ -69,6 +69,9 @@ func Run(ctx context.Context, s *store.Store, report func(Damage)) (Summary, err
 	if err := r.repositories(ctx); err != nil {
 		return r.report, err
 	}
+	if err := r.forgetRemoved(ctx); err != nil {
+		return r.report, err
+	}
 	digests := make([]digest.Digest, 0, len(r.bad))
 	for d := range r.bad {
 		digests = append(digests, d)
@@ -96,6 +99,9 @@ func (r *scrubber) blobs(ctx context.Context) error {
 		r.report.Blobs++
 		r.report.Bytes += size
 		sum, err := r.hash(ctx, at)
+		if store.IsAbsent(err) {
+			return nil // a collection has removed it since it was listed; if a manifest needs it, need reports it
+		}
 		if err != nil {
 			r.bad[d] = &Damage{What: d.String(), Why: "it cannot be read: " + err.Error()}
 			return ctx.Err()

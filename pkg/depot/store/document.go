@@ -32,6 +32,8 @@ func (s *Store) Save(ctx context.Context, repository, tag string, doc Document) 
 	if len(doc.Config) > maxDocument {
 		return fmt.Errorf("%s has %d bytes of metadata: at most %d are allowed", repository, len(doc.Config), maxDocument)
 	}
+	pinned := s.pinDocument(doc)
+	defer pinned.release()
 	repo, err := s.Repository(ctx, repository)
 	if err != nil {
 		return err
@@ -47,7 +49,7 @@ func (s *Store) Save(ctx context.Context, repository, tag string, doc Document) 
 		}
 	}
 	old, _ := repo.Tags(ctx).Get(ctx, tag) // none is fine
-	desc, err := putManifest(ctx, repo, doc, config)
+	desc, err := putManifest(ctx, repo, doc, config, pinned)
 	if err != nil {
 		return fmt.Errorf("store manifest of %s: %w", repository, err)
 	}
@@ -60,7 +62,18 @@ func (s *Store) Save(ctx context.Context, repository, tag string, doc Document) 
 	return nil
 }
 
-func putManifest(ctx context.Context, repo distribution.Repository, doc Document, config v1.Descriptor) (v1.Descriptor, error) {
+// pinDocument pins the blobs of a document.
+func (s *Store) pinDocument(doc Document) *holder {
+	pinned := &holder{store: s}
+	pinned.pin(digest.FromBytes(doc.Config))
+	for _, layer := range doc.Layers {
+		pinned.pin(layer.Digest)
+	}
+	return pinned
+}
+
+// putManifest stores the manifest of a document. pinned pins it: without a tag, it could be removed.
+func putManifest(ctx context.Context, repo distribution.Repository, doc Document, config v1.Descriptor, pinned *holder) (v1.Descriptor, error) {
 	layers := doc.Layers
 	if len(layers) == 0 {
 		layers = []v1.Descriptor{config} // a manifest should have a layer
@@ -83,6 +96,7 @@ func putManifest(ctx context.Context, repo distribution.Repository, doc Document
 	if err != nil {
 		return v1.Descriptor{}, err
 	}
+	pinned.pin(desc.Digest)
 	_, err = manifests.Put(ctx, manifest)
 	return desc, err
 }

@@ -47,7 +47,7 @@ type repository struct {
 }
 
 func (r *repository) Blobs(ctx context.Context) distribution.BlobStore {
-	return blobs{r.Repository.Blobs(ctx)}
+	return blobs{r.Repository.Blobs(ctx), r.store}
 }
 
 func (r *repository) Manifests(ctx context.Context, options ...distribution.ManifestServiceOption) (distribution.ManifestService, error) {
@@ -64,7 +64,8 @@ type manifests struct {
 	name  string
 }
 
-// Put writes the referrer link before the manifest. A crash between these two writes leaves a link
+// Put pins the manifest and the content that it refers to. It writes the referrer link before the
+// manifest. A crash between these two writes leaves a link
 // without a manifest, which no client sees. In the other order, a client would find its manifest
 // after the crash and would not send it again, so the link would be missing for ever.
 func (m *manifests) Put(ctx context.Context, manifest distribution.Manifest, options ...distribution.ManifestServiceOption) (digest.Digest, error) {
@@ -73,6 +74,7 @@ func (m *manifests) Put(ctx context.Context, manifest distribution.Manifest, opt
 		return "", err
 	}
 	subject, d := SubjectOf(body), digest.FromBytes(body)
+	defer m.store.PinManifest(ctx, m.name, d, manifest)() // before any other lock: a collection holds that of a pin while it deletes manifests
 	writing := replacing(ctx, BlobPath(d))
 	if subject == "" {
 		return m.ManifestService.Put(writing, manifest, options...)

@@ -214,3 +214,19 @@ func (s *Store) linkAll(ctx context.Context, repository string) error {
 	mark, content := ReferrersMark(repository)
 	return s.Driver.PutContent(ctx, mark, []byte(content))
 }
+
+// ReferrerRecord is a link of a referrer: Folder is its folder in the driver.
+type ReferrerRecord struct {
+	Repository string
+	Referrer   digest.Digest
+	Folder     string
+}
+
+// DropReferrer removes the link of a referrer, unless the repository has the manifest by now.
+func (s *Store) DropReferrer(ctx context.Context, r ReferrerRecord) error {
+	_, err := s.Kept(ctx, r.Repository, r.Referrer)
+	if !IsAbsent(err) {
+		return err
+	}
+	return s.drop(ctx, r.Folder)
+}

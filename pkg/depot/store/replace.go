@@ -23,8 +23,19 @@ func replacing(ctx context.Context, below string) context.Context {
 	return context.WithValue(ctx, replaceKey{}, below)
 }
 
-// replacer is a driver that reports a blob as absent if the context allows its replacement.
+// replacer is a driver that reports a blob as absent if the context allows its replacement. It pins
+// the blobs that it writes, see pinning.
 type replacer struct{ storagedriver.StorageDriver }
+
+func (d replacer) PutContent(ctx context.Context, at string, content []byte) error {
+	pinWritten(ctx, at)
+	return d.StorageDriver.PutContent(ctx, at, content)
+}
+
+func (d replacer) Move(ctx context.Context, from, to string) error {
+	pinWritten(ctx, to)
+	return d.StorageDriver.Move(ctx, from, to)
+}
 
 func (d replacer) Stat(ctx context.Context, at string) (storagedriver.FileInfo, error) {
 	if below, ok := ctx.Value(replaceKey{}).(string); ok && strings.HasPrefix(at, below) {
@@ -34,31 +45,53 @@ func (d replacer) Stat(ctx context.Context, at string) (storagedriver.FileInfo, 
 }
 
 // blobs is the blob store of a repository, in which new content replaces damaged content.
-type blobs struct{ distribution.BlobStore }
-
-func (b blobs) Put(ctx context.Context, mediaType string, content []byte) (v1.Descriptor, error) {
-	return b.BlobStore.Put(replacing(ctx, BlobPath(digest.FromBytes(content))), mediaType, content)
+type blobs struct {
+	distribution.BlobStore
+	store *Store
 }
 
+func (b blobs) Put(ctx context.Context, mediaType string, content []byte) (v1.Descriptor, error) {
+	d := digest.FromBytes(content)
+	defer b.store.Pin(d)()
+	return b.BlobStore.Put(replacing(ctx, BlobPath(d)), mediaType, content)
+}
+
+// Create pins a blob that is taken from another repository while it is looked up and linked.
 func (b blobs) Create(ctx context.Context, options ...distribution.BlobCreateOption) (distribution.BlobWriter, error) {
-	return committing(b.BlobStore.Create(ctx, options...))
+	var chosen distribution.CreateOptions
+	for _, option := range options {
+		if err := option.Apply(&chosen); err != nil {
+			return nil, err
+		}
+	}
+	if chosen.Mount.ShouldMount {
+		defer b.store.Pin(chosen.Mount.From.Digest())()
+	}
+	return b.committing(b.BlobStore.Create(ctx, options...))
 }
 
 func (b blobs) Resume(ctx context.Context, id string) (distribution.BlobWriter, error) {
-	return committing(b.BlobStore.Resume(ctx, id))
+	return b.committing(b.BlobStore.Resume(ctx, id))
 }
 
-func committing(w distribution.BlobWriter, err error) (distribution.BlobWriter, error) {
+func (b blobs) committing(w distribution.BlobWriter, err error) (distribution.BlobWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return blobWriter{w}, nil
+	return blobWriter{w, b.store}, nil
 }
 
-type blobWriter struct{ distribution.BlobWriter }
+type blobWriter struct {
+	distribution.BlobWriter
+	store *Store
+}
 
 // Commit lets the upload replace whichever blob has its content. It cannot allow one path only,
 // because the path contains one digest of the blob, and desc may name the blob by another digest.
+// For the same reason, the driver pins the blob when it writes the path. The pin lasts until the
+// repository has a link to the blob.
 func (w blobWriter) Commit(ctx context.Context, desc v1.Descriptor) (v1.Descriptor, error) {
+	ctx, release := w.store.pinning(ctx)
+	defer release()
 	return w.BlobWriter.Commit(replacing(ctx, BlobsPath+"/"), desc)
 }

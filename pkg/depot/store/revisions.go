@@ -54,7 +54,7 @@ func (s *Store) Kept(ctx context.Context, repository string, d digest.Digest) (d
 	if err := d.Validate(); err != nil {
 		return "", err
 	}
-	content, err := s.Driver.GetContent(ctx, revisionPath(repository, d))
+	content, err := s.Driver.GetContent(ctx, RevisionPath(repository, d))
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +67,7 @@ func (s *Store) Kept(ctx context.Context, repository string, d digest.Digest) (d
 
 // AliasManifest makes a manifest of a repository available under another digest too.
 func (s *Store) AliasManifest(ctx context.Context, repository string, other, kept digest.Digest) error {
-	return s.Driver.PutContent(ctx, revisionPath(repository, other), []byte(kept))
+	return s.Driver.PutContent(ctx, RevisionPath(repository, other), []byte(kept))
 }
 
 // AliasBlob makes a blob of a repository available under another digest too.
@@ -85,7 +85,7 @@ func (s *Store) dropAliases(ctx context.Context, repository string, kept digest.
 		if other == kept {
 			continue
 		}
-		err := s.Driver.Delete(ctx, path.Dir(revisionPath(repository, other)))
+		err := s.Driver.Delete(ctx, path.Dir(RevisionPath(repository, other)))
 		if err != nil && !IsAbsent(err) {
 			return err
 		}
@@ -93,6 +93,7 @@ func (s *Store) dropAliases(ctx context.Context, repository string, kept digest.
 	return nil
 }
 
-func revisionPath(repository string, d digest.Digest) string {
+// RevisionPath returns the driver's path of the link by which a repository has a manifest.
+func RevisionPath(repository string, d digest.Digest) string {
 	return path.Join(RepositoriesPath, repository, "_manifests/revisions", d.Algorithm().String(), d.Encoded(), "link")
 }

@@ -35,6 +35,9 @@ type Store struct {
 	referring [64]sync.Mutex
 	// indexing ensures that only one caller at a time creates the links of an older repository.
 	indexing singleflight.Group
+	pins     pins
+	// Waiting is called before an operation waits for a removal of a collection. It is for tests.
+	Waiting func()
 }
 
 // Wrap wraps the driver of a store in another driver.

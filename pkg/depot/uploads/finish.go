@@ -35,6 +35,7 @@ func (s *Service) finish(ctx context.Context, p Pending) (protocol.Record, error
 			return p.Record, err
 		}
 	}
+	defer s.store.Pin(p.Digest)() // until the artifact refers to the content
 	if err := s.store.Commit(ctx, protocol.Staging, p.Writer, p.Digest, p.Record.ImageLength); err != nil {
 		return p.Record, fmt.Errorf("store %s: %w", ref, err)
 	}
@@ -76,7 +77,15 @@ func (s *Service) publish(ctx context.Context, p Pending) (protocol.Record, erro
 	setProgress(&rec, rec.ImageLength, true)
 	now := s.now().UTC().Truncate(time.Second)
 	rec.Updated = &now
-	return rec, s.save(ctx, rec, p.Digest, p.ID)
+	s.sharing.RLock()
+	defer s.sharing.RUnlock()
+	if err := s.save(ctx, rec, p.Digest, p.ID); err != nil {
+		return rec, err
+	}
+	if !again { // else the artifact is counted already
+		s.quota.Publish(key(rec.Ref()))
+	}
+	return rec, nil
 }
 
 // published reports whether the artifact is visible although its upload has not ended. This is the

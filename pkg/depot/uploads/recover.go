@@ -94,7 +94,7 @@ func (s *Service) AwaitRecovery(ctx context.Context, ref protocol.Ref) error {
 func (s *Service) Inherit(ctx context.Context) error {
 	return s.eachPending(ctx, func(p Pending) error {
 		k := key(p.Record.Ref())
-		s.quota.Inherit(k, p.Record.ImageLength, store.UploadFolder(protocol.Staging, p.Writer))
+		s.quota.Inherit(k, p.Record.ImageLength, store.UploadFolder(protocol.Staging, p.Writer), accountOf(p.Record.Ref()))
 		s.inherited.add(k, p)
 		return nil
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/akraino-icn/bpa/pkg/depot/limits"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
@@ -30,7 +31,7 @@ func (s *Service) repair(ctx context.Context, rec protocol.Record, body io.Reade
 	ctx = context.WithoutCancel(ctx)
 	ref := rec.Ref()
 	s.log.Warn("the stored content is damaged, and this upload replaces it: check the disk, and run \"depot scrub\"", "artifact", ref.String(), "sha256", rec.SHA256)
-	if err := s.quota.Reserve(key(ref), rec.ImageLength); err != nil {
+	if err := s.quota.ReserveFor(key(ref), rec.ImageLength, limits.Account{Backup: ref.IsBackup()}); err != nil {
 		return rec, err
 	}
 	p, err := s.begin(ctx, rec, true)

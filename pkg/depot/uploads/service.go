@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
@@ -32,8 +33,11 @@ type Service struct {
 	now      func() time.Time
 	// segment is the number of bytes after which an upload is made durable and the state of its
 	// hash is saved.
-	segment   int64
-	locks     *locks
+	segment int64
+	locks   *locks
+	// sharing is held for writing while the artifacts of an owner are counted, and for reading while
+	// an artifact becomes complete or is removed.
+	sharing   sync.RWMutex
 	inherited inherited
 }
 
@@ -69,7 +73,10 @@ func (s *Service) create(ctx context.Context, rec protocol.Record, whole bool) (
 	if err := s.free(ctx, ref); err != nil {
 		return Pending{}, err
 	}
-	if err := s.quota.Reserve(key(ref), rec.ImageLength); err != nil {
+	if err := s.countOwner(ctx, ref.Owner); err != nil {
+		return Pending{}, err
+	}
+	if err := s.quota.ReserveFor(key(ref), rec.ImageLength, accountOf(ref)); err != nil {
 		return Pending{}, err
 	}
 	p, err := s.begin(ctx, rec, whole)
@@ -203,7 +210,7 @@ func (s *Service) Delete(ctx context.Context, ref protocol.Ref) error {
 			return err
 		}
 	}
-	err = s.store.Remove(ctx, ref.Repository(), protocol.Tag)
+	err = s.remove(ctx, ref)
 	if store.IsAbsent(err) {
 		if open {
 			return nil

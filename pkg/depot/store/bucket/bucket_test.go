@@ -114,7 +114,32 @@ func TestStoreInABucket(t *testing.T) {
 	t.Run("a depot", func(t *testing.T) { depotInABucket(t, s.bucket(t)) })
 	t.Run("two depots", func(t *testing.T) { twoDepots(t, s.bucket(t)) })
 	t.Run("a damaged blob", func(t *testing.T) { damagedBucket(t, s, s.bucket(t)) })
+	t.Run("a collection", func(t *testing.T) { collectBucket(t, s.bucket(t)) })
 	t.Run("a full disk", func(t *testing.T) { fullDisk(t, s.bucket(t)) })
+}
+
+// collectBucket frees the content of a deleted artifact while a depot serves the bucket.
+func collectBucket(t *testing.T, at bucket.At) {
+	withDepot(t, t.TempDir(), at, func(url string) {
+		const artifacts = "/v1/baremetalcluster/o/c/os_images/"
+		do(t, 201, "PUT", url+artifacts+"kept/content", "kept")
+		do(t, 201, "PUT", url+artifacts+"gone/content", "content of a deleted artifact")
+		do(t, 204, "DELETE", url+artifacts+"gone", "")
+		do(t, 202, "POST", url+"/v1/gc?grace=0s", "")
+		var state string
+		for deadline := time.Now().Add(time.Minute); !strings.Contains(state, `"state":"succeeded"`); time.Sleep(10 * time.Millisecond) { // between two questions
+			if state = do(t, 200, "GET", url+"/v1/gc", ""); time.Now().After(deadline) || strings.Contains(state, "failed") {
+				t.Fatalf("the collection: %s", state)
+			}
+		}
+		// The content, its metadata and its manifest.
+		if !strings.Contains(state, `"freedBlobs":3`) {
+			t.Errorf("the collection: %s, want 3 blobs freed", state)
+		}
+		do(t, 200, "GET", url+artifacts+"kept/content", "")
+		do(t, 201, "PUT", url+artifacts+"gone/content", "content of a deleted artifact")
+		do(t, 200, "GET", url+artifacts+"gone/content", "")
+	})
 }
 
 // twoDepots opens a second depot while the first one runs, and again after the first one has
