@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 )

@@ -214,7 +214,7 @@ func (w *fixture) schedule(t *testing.T) error {
 	t.Helper()
 	s := &Scheduler{
 		settings: func() provisioning.Settings { return w.settings },
-		bpa: w.bpa, provisionings: listers.NewProvisioningLister(w.caches["provisioning"]), backups: listers.NewBackupLister(w.caches["backup"]),
+		bpa:      w.bpa, provisionings: listers.NewProvisioningLister(w.caches["provisioning"]), backups: listers.NewBackupLister(w.caches["backup"]),
 		clock: clock.NewFakePassiveClock(w.now),
 	}
 	return w.lead(t, s).Reconcile(logging.WithLogger(context.Background(), logtesting.TestLogger(t)), site+"/edge-1")

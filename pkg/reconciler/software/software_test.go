@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,7 +19,6 @@ import (
 	"knative.dev/pkg/logging"
 	logtesting "knative.dev/pkg/logging/testing"
 	"knative.dev/pkg/reconciler"
-	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	fakebpa "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/fake"
