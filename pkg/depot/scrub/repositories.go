@@ -1,6 +1,7 @@
 package scrub
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -194,11 +195,17 @@ func (r *scrubber) tags(ctx context.Context, name string, repo distribution.Repo
 		if d.Validate() != nil {
 			continue // reported as a link
 		}
-		if _, err := r.store.Driver.Stat(ctx, path.Join(store.RepositoriesPath, name, "_manifests/revisions/sha256", d.Encoded(), "link")); store.IsAbsent(err) {
+		if _, err := r.store.Driver.Stat(ctx, path.Join(store.RepositoriesPath, name, "_manifests/revisions/sha256", d.Encoded(), "link")); store.IsAbsent(err) && r.stillIs(ctx, at, content) {
 			r.links = append(r.links, Damage{What: at, Why: "it points to manifest " + d.String() + ", which the repository does not have", Hurts: []string{nameOf(name, tag)}})
 		}
 	}
 	return found, nil
+}
+
+// stillIs reports whether a link has the content that was read: a client may have removed or moved a tag since.
+func (r *scrubber) stillIs(ctx context.Context, at string, content []byte) bool {
+	now, err := r.store.Driver.GetContent(ctx, at)
+	return err == nil && bytes.Equal(now, content)
 }
 
 func (r *scrubber) manifest(ctx context.Context, repo distribution.Repository, tag string, manifests distribution.ManifestService, d digest.Digest) {
