@@ -24,9 +24,10 @@ type ControlPlane struct {
 	Address     string                   // address at which the API server listens
 	Port        string                   // port at which the API server listens
 	ServiceCIDR string
-	// NoWebhooks keeps the API server from asking programs that do not run, and from rules of users, before it stores
-	// an object.
-	NoWebhooks bool
+	// Alone keeps the API server from asking programs that do not run, and from rules of users, before it stores an
+	// object, and from writing its own address as that of Service kubernetes: the API server of the machine corrects
+	// there only the address, not the port, and no pod would reach it.
+	Alone bool
 }
 
 // Etcd returns the component that runs etcd. It needs no other component. etcd syncs each write, also in tests:
@@ -54,8 +55,8 @@ func (c ControlPlane) Etcd() supervisor.Component {
 // API server connects to the kubelet by address, because the node's name is not in DNS.
 func (c ControlPlane) APIServer() supervisor.Component {
 	component := c.apiServer()
-	if c.NoWebhooks {
-		component.Args = append(component.Args, "--disable-admission-plugins=MutatingAdmissionWebhook,ValidatingAdmissionWebhook,MutatingAdmissionPolicy,ValidatingAdmissionPolicy")
+	if c.Alone {
+		component.Args = append(component.Args, "--endpoint-reconciler-type=none", "--disable-admission-plugins=MutatingAdmissionWebhook,ValidatingAdmissionWebhook,MutatingAdmissionPolicy,ValidatingAdmissionPolicy")
 	}
 	return component
 }

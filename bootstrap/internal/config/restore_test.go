@@ -32,7 +32,7 @@ func TestOnlyARestoreIgnoresWebhooks(t *testing.T) {
 	if ignores(control) {
 		t.Error("the machine's API server ignores webhooks")
 	}
-	control.NoWebhooks = true
+	control.Alone = true
 	if !ignores(control) {
 		t.Error("the API server of a restore asks webhooks")
 	}

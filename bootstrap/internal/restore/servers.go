@@ -25,7 +25,7 @@ func (r Restore) detach(ctx context.Context, report *Report) error {
 	control := config.ControlPlane{
 		Bin: r.Layout.Bin, PKI: filepath.Join(folder, unpacked, "state", "pki"), Data: folder, Admission: filepath.Join(folder, "admission.yaml"),
 		Audit: filepath.Join(folder, "audit.yaml"), AuditLog: filepath.Join(folder, "audit.log"),
-		EtcdPort: ports[0], EtcdPeer: ports[1], EtcdHealth: ports[2], Address: address, Port: ports[3], ServiceCIDR: layout.ServiceCIDR, NoWebhooks: true,
+		EtcdPort: ports[0], EtcdPeer: ports[1], EtcdHealth: ports[2], Address: address, Port: ports[3], ServiceCIDR: layout.ServiceCIDR, Alone: true,
 	}
 	if err := config.Write(control.Files()); err != nil {
 		return err
