@@ -61,7 +61,12 @@ func bridge(ctx context.Context) error {
 	if _, err := run(ctx, "", "ip", "address", "replace", layout.NodeCIDR, "dev", layout.Bridge); err != nil {
 		return err
 	}
-	_, err := run(ctx, "", "ip", "link", "set", layout.Bridge, "up")
+	if _, err := run(ctx, "", "ip", "link", "set", layout.Bridge, "up"); err != nil {
+		return err
+	}
+	// kube-proxy rewrites the destination of a packet that has a route already. Without this one, a machine without a
+	// default route reaches no service, and its API server no webhook.
+	_, err := run(ctx, "", "ip", "route", "replace", layout.ServiceCIDR, "dev", layout.Bridge)
 	return err
 }
 
