@@ -77,9 +77,8 @@ const tag = "bpa-bootstrap"
 type rule struct{ table, chain, match string }
 
 // rules returns our firewall rules. outside are the interfaces of default routes. A packet that
-// leaves by such an interface is dropped if it comes from a pod or goes to a service address.
-// Packets to a service address follow the default route until kube-proxy has added its rules. Two
-// more rules accept forwarding on the bridge, in case rules of other programs block it.
+// leaves by such an interface is dropped if it comes from a pod or goes to a service address, which
+// happens if the route to the bridge is gone. Two more rules accept forwarding on the bridge, in case rules of other programs block it.
 func rules(outside []string) []rule {
 	all := []rule{
 		{"filter", "FORWARD", "-i " + layout.Bridge + " -j ACCEPT"},
