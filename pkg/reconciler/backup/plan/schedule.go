@@ -49,7 +49,8 @@ func (t Timetable) At(now time.Time) Due {
 	if t.Policy == nil || t.Leaving || !t.Installed {
 		return Due{}
 	}
-	due := Due{Delete: t.surplus(now)}
+	due := Due{}
+	due.Delete, due.After = t.surplus(now)
 	schedule, err := v1alpha1.ParseSchedule(t.Policy.Schedule)
 	if err != nil || t.Policy.Paused { // the webhook refuses a schedule that cannot be parsed
 		return due
@@ -67,7 +68,7 @@ func (t Timetable) At(now time.Time) Due {
 		mark = last
 	}
 	if next := schedule.Next(mark); !next.IsZero() {
-		due.After = max(next.Sub(now), time.Second)
+		due.After = sooner(due.After, max(next.Sub(now), time.Second))
 	}
 	return due
 }
@@ -75,13 +76,21 @@ func (t Timetable) At(now time.Time) Due {
 // day is how far the clock may be set back without a change of the mark.
 const day = 24 * time.Hour
 
-// surplus returns the names of the Backups to delete, the oldest first: those that are older than the
+// sooner returns the shorter one of two times, of which zero means never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// surplus returns the names of the Backups to delete, the oldest first, and the time until the next one of the others
+// is old enough; zero: there is none. It deletes those that are older than the
 // successful ones that are kept, and than MinAge, and the oldest failed ones if there are more of them than that
 // number.
-func (t Timetable) surplus(now time.Time) []string {
+func (t Timetable) surplus(now time.Time) (names []string, after time.Duration) {
 	all := slices.DeleteFunc(slices.Clone(t.Backups), func(b Scheduled) bool { return b.Deleting })
 	slices.SortFunc(all, func(a, b Scheduled) int { return b.At.Compare(a.At) })
-	var names []string
 	succeeded, failed := 0, 0
 	for _, b := range all {
 		full := succeeded >= t.Policy.Kept()
@@ -90,13 +99,14 @@ func (t Timetable) surplus(now time.Time) []string {
 			succeeded++
 		case b.Failed && !full && failed < t.Policy.Kept():
 			failed++
-		case b.Succeeded && b.At.Add(t.MinAge).After(now): // its end is seen with the next Backup
+		case b.Succeeded && b.At.Add(t.MinAge).After(now):
+			after = sooner(after, b.At.Add(t.MinAge).Sub(now))
 		case b.Succeeded || b.Failed:
 			names = append(names, b.Name)
 		}
 	}
 	slices.Reverse(names)
-	return names
+	return names, after
 }
 
 // Name returns the name of the Backup of a Provisioning for a time of the schedule.
