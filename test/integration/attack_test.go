@@ -265,7 +265,7 @@ func backupAttacks(t *testing.T) []attack {
 	must(t, "{apiVersion: bpa.akraino.org/v1alpha1, kind: Backup, metadata: {name: kept}, spec: {provisioning: edge-1}}", "create", "-n", attacked, "-f", "-", "--as=ed")
 	key := fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: %s, labels: {app.kubernetes.io/managed-by: bpa-controller}}, stringData: {identity: i}}", contract.BackupKeyName("edge-1"))
 	must(t, key, "create", "-n", attacked, "-f", "-")
-	const refused, kept = `cannot delete resource "backups"`, "only users who may delete Backups in namespace attacked"
+	const refused, kept = `cannot delete resource "backups"`, "only users with the right to delete Backups in namespace attacked"
 	secret := "secret/" + contract.BackupKeyName("edge-1")
 	return []attack{
 		{"S10: an author of Provisionings deletes all Backups", as("ed", "", "delete", "backups", "--all", "-n", attacked), refused},

@@ -47,7 +47,7 @@ func backupCommand(l layout.Layout) *cobra.Command {
 					return err
 				}
 				s.SameDisk = false
-				if err := s.CheckFolder(l); errors.Is(err, backup.ErrSameDisk) { // whoever names a folder may have a reason
+				if err := s.CheckFolder(l); errors.Is(err, backup.ErrSameDisk) { // the user has named the folder
 					fmt.Fprintf(cmd.ErrOrStderr(), "WARNING: %v\n", err)
 					s.SameDisk = true
 				}

@@ -190,7 +190,7 @@ func (r *Reconciler) deleteArtifact(ctx context.Context, b *v1alpha1.Backup) err
 // keepForAge returns how long the copy must stay yet because it is younger than the site wants, and writes that into
 // the status. A Backup that failed protects nothing.
 func (r *Reconciler) keepForAge(ctx context.Context, b *v1alpha1.Backup, age time.Duration) time.Duration {
-	until := metav1.NewTime(b.CreationTimestamp.Add(age))
+	until := metav1.NewTime(b.CreationTimestamp.Add(age).Truncate(time.Second)) // the status has whole seconds
 	rest := until.Sub(r.clock.Now())
 	if !b.Status.IsSucceeded() || rest <= 0 {
 		b.Status.KeptUntil = nil
