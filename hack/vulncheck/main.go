@@ -6,24 +6,24 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: govulncheck -scan package -format json ./... | vulncheck ACCEPTED")
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: govulncheck -C FOLDER -scan package -format json ./... | vulncheck ACCEPTED FOLDER")
 		os.Exit(2)
 	}
-	if err := check(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "vulncheck:", err)
+	if err := check(os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintf(os.Stderr, "vulncheck: %s: %v\n", os.Args[2], err)
 		os.Exit(1)
 	}
 }
 
-// check compares the vulnerabilities on standard input with the accepted ones in the file at path,
-// and prints the vulnerabilities. It returns an error if they differ.
-func check(path string) error {
+// check compares the vulnerabilities on standard input with those that the file at path accepts in the module in
+// folder, and prints the vulnerabilities. It returns an error if they differ.
+func check(path, folder string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	accepted, err := parseAccepted(string(text))
+	accepted, err := parseAccepted(string(text), folder)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -33,7 +33,7 @@ func check(path string) error {
 	}
 	lines, err := report(found, accepted)
 	for _, line := range lines {
-		fmt.Println(line)
+		fmt.Printf("%s: %s\n", folder, line)
 	}
 	return err
 }

@@ -75,23 +75,26 @@ func read(stream io.Reader) (map[string]finding, error) {
 	return found, nil
 }
 
-// parseAccepted returns the accepted vulnerabilities by ID. Each line of text has an ID, the date
-// of the decision (YYYY-MM-DD) and a reason. It ignores empty lines and lines that begin with #.
-func parseAccepted(text string) (map[string]string, error) {
+// parseAccepted returns the vulnerabilities that are accepted in the module in folder, by ID. Each line of text has an
+// ID, the folder of a module, the date of the decision (YYYY-MM-DD) and a reason. It ignores empty lines and lines that
+// begin with #.
+func parseAccepted(text, folder string) (map[string]string, error) {
 	accepted := map[string]string{}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		fields := strings.SplitN(line, " ", 3)
-		if len(fields) < 3 {
-			return nil, fmt.Errorf("%q: want an ID, a date and a reason", line)
+		fields := strings.SplitN(line, " ", 4)
+		if len(fields) < 4 {
+			return nil, fmt.Errorf("%q: want an ID, a folder, a date and a reason", line)
 		}
-		if _, err := time.Parse(time.DateOnly, fields[1]); err != nil {
+		if _, err := time.Parse(time.DateOnly, fields[2]); err != nil {
 			return nil, fmt.Errorf("%q: %w", line, err)
 		}
-		accepted[fields[0]] = "accepted on " + fields[1] + ": " + fields[2]
+		if fields[1] == folder {
+			accepted[fields[0]] = "accepted on " + fields[2] + ": " + fields[3]
+		}
 	}
 	return accepted, nil
 }
@@ -115,7 +118,7 @@ func report(found map[string]finding, accepted map[string]string) (lines []strin
 	}
 	lines = append(lines, fmt.Sprintf("%d vulnerabilities in imported packages, %d of them accepted", len(found), len(found)-len(open)))
 	if len(open) > 0 {
-		err = fmt.Errorf("%s: update the module to the fixed version, or add the ID with a date and a reason to hack/vulndb/accepted.txt", strings.Join(open, ", "))
+		err = fmt.Errorf("%s: update the module to the fixed version, or add the ID with the folder, a date and a reason to hack/vulndb/accepted.txt", strings.Join(open, ", "))
 	}
 	if len(gone) > 0 {
 		err = errors.Join(err, fmt.Errorf("%s: accepted but no longer found: remove the line from hack/vulndb/accepted.txt", strings.Join(gone, ", ")))

@@ -17,11 +17,12 @@ const stream = `{"config": {"db": "file:///db", "db_last_modified": "2026-08-21T
 
 func TestReport(t *testing.T) {
 	for name, c := range map[string]struct{ accepted, want string }{
-		"not accepted":      {"# none\n", "GO-1: update the module"},
-		"accepted":          {"GO-1 2026-11-22 Nothing of ours reaches it.\n", ""},
-		"accepted and gone": {"GO-1 2026-11-22 Nothing reaches it.\nGO-2 2026-11-22 No fix.\n", "GO-2: accepted but no longer found"},
+		"not accepted":       {"# none\n", "GO-1: update the module"},
+		"accepted":           {"GO-1 bootstrap 2026-11-22 Nothing of ours reaches it.\n", ""},
+		"accepted elsewhere": {"GO-1 . 2026-11-22 Nothing of ours reaches it.\n", "GO-1: update the module"},
+		"accepted and gone":  {"GO-1 bootstrap 2026-11-22 Nothing reaches it.\nGO-2 bootstrap 2026-11-22 No fix.\n", "GO-2: accepted but no longer found"},
 	} {
-		accepted, err := parseAccepted(c.accepted)
+		accepted, err := parseAccepted(c.accepted, "bootstrap")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,8 +49,8 @@ func TestReadReportsThatGovulncheckFailed(t *testing.T) {
 }
 
 func TestAcceptedHasADateAndAReason(t *testing.T) {
-	for _, text := range []string{"GO-1\n", "GO-1 2026-11-22\n", "GO-1 yesterday It is fine.\n"} {
-		if accepted, err := parseAccepted(text); err == nil {
+	for _, text := range []string{"GO-1\n", "GO-1 . 2026-11-22\n", "GO-1 2026-11-22 It is fine.\n", "GO-1 . yesterday It is fine.\n"} {
+		if accepted, err := parseAccepted(text, "bootstrap"); err == nil {
 			t.Errorf("%q is accepted as %v", text, accepted)
 		}
 	}

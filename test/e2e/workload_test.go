@@ -63,7 +63,7 @@ spec:
       - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 5}
       containers:
       - name: web
-        image: registry.k8s.io/coredns/coredns:v1.12.4
+        image: registry.k8s.io/coredns/coredns:v1.14.7
         args: [-conf, /etc/coredns/Corefile]
         lifecycle: {preStop: {sleep: {seconds: 3}}} # until no node sends requests to the pod any more
         readinessProbe: {httpGet: {path: /health, port: 8080}, periodSeconds: 1}

@@ -21,7 +21,7 @@ const Machine = "machine"
 
 const (
 	kubernetes = "v1.35.4"
-	containerd = "v2.2.1"
+	containerd = "v2.2.9"
 )
 
 // kubernetesFlags returns the linker flags that set the reported version. Without them, Kubernetes

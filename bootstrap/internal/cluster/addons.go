@@ -21,7 +21,7 @@ import (
 // so that application clusters find them in the depot too.
 const (
 	StaticImage  = layout.Depot + "/base/static:latest"
-	CoreDNSImage = layout.Depot + "/coredns/coredns:v1.12.4"
+	CoreDNSImage = layout.Depot + "/coredns/coredns:v1.14.7"
 	AnsibleImage = layout.Depot + "/base/ansible:latest" // `lab artifacts` builds it; Deploy needs it
 )
 

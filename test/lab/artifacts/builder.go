@@ -15,11 +15,11 @@ import (
 // machine.
 const (
 	kubeVersion       = "1.35.4"
-	containerdVersion = "2.2.1"
+	containerdVersion = "2.2.9"
 	cniVersion        = "1.9.1"
-	corednsVersion    = "1.12.4"
+	corednsVersion    = "1.14.7"
 	pauseVersion      = "3.10.1"
-	etcdImageTag      = "3.6.5-0" // the etcd that is linked into the multi-call binary
+	etcdImageTag      = "3.6.14-0" // the etcd that is linked into the multi-call binary
 	busyboxTag        = "1.35"
 	nginxTag          = "1.22.1" // Debian 12
 )

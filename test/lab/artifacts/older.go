@@ -131,5 +131,4 @@ func (b *Builder) allVersions(vars map[string]any) {
 		raw, _ := json.Marshal(sums) // strings can always be encoded
 		vars[variable] = fmt.Sprintf("{{ %s[kube_version] }}", raw)
 	}
-	vars["coredns_version"] = corednsVersion
 }
