@@ -20,19 +20,25 @@ type layer struct {
 	foreign []string
 }
 
-// layers are ordered from the lowest to the highest. If several of the folders contain a package,
-// the one with the longest path applies.
+// layers are ordered from the lowest to the highest: a package imports only those of its own row and of the rows above
+// it. If several of the folders contain a package, the one with the longest path applies.
 var layers = []layer{
 	{folder: "pkg/contract/", foreign: []string{}},
 	{folder: "pkg/upgrade/", ours: []string{"pkg/contract/"}, foreign: []string{}},
+	{folder: "pkg/depot/protocol/", foreign: []string{}},
+	{folder: "pkg/artifacts/", ours: []string{"pkg/depot/protocol/"}, foreign: []string{"github.com/google/go-containerregistry/pkg/name/", "pault.ag/go/debian/dependency/", "pault.ag/go/debian/version/"}},
+
+	// Plugins. The webhook and the controller read definitions; only tasks and kubectl bpa render them.
+	{folder: "plugins/", foreign: []string{}},
+	{folder: "pkg/plugin/", ours: []string{"plugins/", "pkg/artifacts/", "pkg/contract/"}, foreign: []string{"k8s.io/kube-openapi/pkg/validation/", "sigs.k8s.io/yaml/"}},
 	{folder: "pkg/apis/", ours: []string{"pkg/plugin/", "pkg/upgrade/"}, foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis", "knative.dev/pkg/kmeta/", "github.com/robfig/cron/"}},
 	{folder: "pkg/settings/", ours: []string{"pkg/apis/"}, foreign: []string{"k8s.io/api/"}},
+	{folder: "pkg/secretvars/", foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/contract/from/", ours: []string{"pkg/apis/", "pkg/settings/", "pkg/contract/", "pkg/plugin/", "pkg/secretvars/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
 	{folder: "pkg/client/", ours: []string{"pkg/apis/"}},
-	{folder: "pkg/depot/"},
-	{folder: "pkg/depot/protocol/", foreign: []string{}},
-	{folder: "pkg/depot/tlscert/", foreign: []string{}},
 	{folder: "pkg/depot/auth/", ours: []string{"pkg/depot/protocol/"}, foreign: []string{}},
+	{folder: "pkg/depot/"},
+	{folder: "pkg/depot/tlscert/", foreign: []string{}},
 	{folder: "pkg/depot/software/", ours: []string{"pkg/depot/protocol/"}, foreign: []string{"k8s.io/apimachinery/pkg/", "k8s.io/client-go/rest/"}},
 	{folder: "pkg/depot/auth/kubernetes/", ours: []string{"pkg/depot/auth/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/rest/", "k8s.io/client-go/tools/clientcmd/"}},
 
@@ -43,12 +49,11 @@ var layers = []layer{
 	{folder: "pkg/hosts/networkdata/", ours: []string{"pkg/hosts/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/hosts/facts/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/hosts/imaging/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
-	{folder: "pkg/hosts/cache/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/hosts/claim/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
+	{folder: "pkg/hosts/cache/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/inventory/", ours: []string{"pkg/contract/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/backup/", ours: []string{"pkg/contract/", "pkg/depot/protocol/"}, foreign: []string{"filippo.io/age/"}},
 	{folder: "pkg/software/", ours: []string{"pkg/apis/", "pkg/contract/", "pkg/depot/protocol/"}, foreign: []string{"k8s.io/apimachinery/", "pault.ag/go/debian/version"}},
-	{folder: "pkg/secretvars/", foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/shrink/", ours: []string{"pkg/contract/"}, foreign: []string{}},
 	{folder: "pkg/runs/", ours: []string{"pkg/contract/"}, foreign: []string{"github.com/tektoncd/pipeline/pkg/apis/", "k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/utils/ptr/", "knative.dev/pkg/apis/"}},
 	{folder: "pkg/machine/", ours: []string{"pkg/contract/"}, foreign: []string{}},
@@ -58,13 +63,8 @@ var layers = []layer{
 	{folder: "pkg/health/monitor/", ours: []string{"pkg/health/"}, foreign: []string{"k8s.io/apimachinery/pkg/types/"}},
 	{folder: "pkg/ansible/", foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/ansible/process/", foreign: []string{}},
-	{folder: "pkg/artifacts/", ours: []string{"pkg/depot/protocol/"}, foreign: []string{"github.com/google/go-containerregistry/pkg/name/", "pault.ag/go/debian/dependency/", "pault.ag/go/debian/version/"}},
 	{folder: "pkg/depot/client/", ours: []string{"pkg/artifacts/", "pkg/depot/protocol/"}},
 	{folder: "pkg/transfer/", ours: []string{"pkg/artifacts/", "pkg/depot/client/", "pkg/depot/protocol/"}},
-
-	// Plugins. The webhook and the controller read definitions; only tasks and kubectl bpa render them.
-	{folder: "plugins/", foreign: []string{}},
-	{folder: "pkg/plugin/", ours: []string{"plugins/", "pkg/artifacts/", "pkg/contract/"}, foreign: []string{"k8s.io/kube-openapi/pkg/validation/", "sigs.k8s.io/yaml/"}},
 	{folder: "pkg/plugin/pack/", ours: []string{"pkg/plugin/"}, foreign: []string{"github.com/opencontainers/"}},
 	{folder: "pkg/plugin/render/", ours: []string{"pkg/plugin/"}, foreign: []string{"helm.sh/helm/v3/pkg/", "k8s.io/apimachinery/pkg/", "sigs.k8s.io/yaml/"}},
 	{folder: "pkg/plugin/cluster/", ours: []string{"pkg/plugin/", "pkg/contract/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/", "k8s.io/utils/", "github.com/fluxcd/cli-utils/pkg/kstatus/status/"}},
@@ -74,52 +74,98 @@ var layers = []layer{
 	{folder: "pkg/access/", ours: []string{"pkg/contract/"}, foreign: []string{"k8s.io/api/rbac/v1/", "k8s.io/apimachinery/pkg/apis/meta/", "k8s.io/client-go/rest/", "k8s.io/client-go/tools/clientcmd/"}},
 	{folder: "pkg/access/cluster/", ours: []string{"pkg/access/", "pkg/contract/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/"}},
 
-	// Tasks and the reconciler do not import each other. They share only packages of lower layers.
-	{folder: "pkg/tasks/", ours: []string{"pkg/access/", "pkg/hosts/", "pkg/inventory/", "pkg/shrink/", "pkg/ansible/", "pkg/ssh/", "pkg/machine/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/", "pkg/backup/", "pkg/upgrade/", "pkg/plugin/", "pkg/secretvars/"}},
+	// What several tasks use, and then the tasks. Tasks and the reconciler do not import each other.
+	{folder: "pkg/tasks/task/", ours: []string{"pkg/contract/"}},
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
-	{folder: "pkg/reconciler/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/change/", "pkg/client/", "pkg/health/", "pkg/hosts/", "pkg/ssh/", "pkg/backup/", "pkg/contract/", "pkg/plugin/", "pkg/runs/", "pkg/secretvars/", "pkg/settings/", "pkg/software/", "pkg/depot/protocol/"}},
+	{folder: "pkg/tasks/node/", ours: []string{"pkg/contract/", "pkg/machine/", "pkg/ssh/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/kube/", ours: []string{"pkg/contract/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/playbook/", ours: []string{"pkg/ansible/", "pkg/contract/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/plugins/", ours: []string{"pkg/artifacts/", "pkg/contract/", "pkg/depot/client/", "pkg/plugin/", "pkg/plugin/pack/", "pkg/plugin/render/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/podstart/", ours: []string{"pkg/contract/", "pkg/tasks/node/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/etcd/", ours: []string{"pkg/contract/", "pkg/ssh/", "pkg/tasks/node/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/newcluster/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/machine/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/software/", ours: []string{"pkg/ansible/", "pkg/contract/", "pkg/ssh/", "pkg/tasks/playbook/", "pkg/tasks/task/"}},
+
+	// The tasks: no task imports another one.
+	{folder: "pkg/tasks/backup/", ours: []string{"pkg/backup/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/collectkubeconfig/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/tasks/newcluster/", "pkg/tasks/node/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/installplugins/", ours: []string{"pkg/access/", "pkg/ansible/", "pkg/contract/", "pkg/depot/client/", "pkg/plugin/", "pkg/plugin/cluster/", "pkg/plugin/render/", "pkg/tasks/kube/", "pkg/tasks/newcluster/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/plugins/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/installsoftware/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/ssh/", "pkg/tasks/etcd/", "pkg/tasks/kube/", "pkg/tasks/newcluster/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/podstart/", "pkg/tasks/software/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/kubespray/", ours: []string{"pkg/ansible/", "pkg/backup/", "pkg/contract/", "pkg/depot/protocol/", "pkg/inventory/", "pkg/machine/", "pkg/secretvars/", "pkg/shrink/", "pkg/ssh/", "pkg/tasks/etcd/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/playbook/acceleration/", "pkg/tasks/podstart/", "pkg/tasks/software/", "pkg/tasks/task/", "pkg/upgrade/"}},
+	{folder: "pkg/tasks/renderinventory/", ours: []string{"pkg/contract/", "pkg/inventory/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/seedregistry/", ours: []string{"pkg/ansible/", "pkg/artifacts/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/inventory/", "pkg/plugin/", "pkg/tasks/plugins/", "pkg/tasks/task/", "pkg/transfer/"}},
+	{folder: "pkg/tasks/selecthosts/", ours: []string{"pkg/contract/", "pkg/hosts/", "pkg/tasks/kube/", "pkg/tasks/task/"}},
+	{folder: "pkg/reconciler/owned/"},
+	{folder: "pkg/reconciler/provisioning/resources/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/contract/", "pkg/runs/", "pkg/secretvars/", "pkg/settings/"}},
+	{folder: "pkg/reconciler/access/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/client/", "pkg/contract/", "pkg/reconciler/provisioning/resources/"}},
 	{folder: "pkg/reconciler/packages/", ours: []string{"pkg/depot/client/", "pkg/depot/protocol/", "pkg/settings/"}},
-	{folder: "pkg/reconciler/backup/", ours: []string{"pkg/apis/", "pkg/artifacts/", "pkg/backup/", "pkg/client/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/reconciler/", "pkg/runs/", "pkg/settings/"}},
-	{folder: "pkg/reconciler/backup/plan/", ours: []string{"pkg/apis/", "pkg/backup/", "pkg/contract/", "pkg/runs/", "pkg/settings/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
-	{folder: "pkg/reconciler/provisioning/plan/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/contract/", "pkg/health/", "pkg/hosts/", "pkg/inventory/", "pkg/plugin/", "pkg/runs/", "pkg/software/"}},
 	{folder: "pkg/change/", ours: []string{"pkg/contract/", "pkg/upgrade/"}},
+	{folder: "pkg/reconciler/provisioning/plan/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/contract/", "pkg/health/", "pkg/hosts/", "pkg/inventory/", "pkg/plugin/", "pkg/runs/", "pkg/software/"}},
+	{folder: "pkg/reconciler/provisioning/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/backup/", "pkg/change/", "pkg/client/", "pkg/contract/", "pkg/depot/protocol/", "pkg/health/", "pkg/health/monitor/", "pkg/hosts/", "pkg/reconciler/owned/", "pkg/reconciler/packages/", "pkg/reconciler/provisioning/plan/", "pkg/reconciler/provisioning/resources/", "pkg/runs/", "pkg/secretvars/", "pkg/settings/", "pkg/software/", "pkg/ssh/"}},
+	{folder: "pkg/reconciler/software/", ours: []string{"pkg/apis/", "pkg/client/", "pkg/contract/", "pkg/depot/protocol/", "pkg/reconciler/packages/", "pkg/reconciler/provisioning/", "pkg/software/"}},
+	{folder: "pkg/reconciler/backup/plan/", ours: []string{"pkg/apis/", "pkg/backup/", "pkg/contract/", "pkg/runs/", "pkg/settings/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
+	{folder: "pkg/reconciler/backup/", ours: []string{"pkg/apis/", "pkg/artifacts/", "pkg/backup/", "pkg/client/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/reconciler/", "pkg/runs/", "pkg/settings/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
 	{folder: "pkg/cli/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/backup/", "pkg/change/", "pkg/reconciler/provisioning/plan/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/plugin/", "pkg/runs/", "pkg/secretvars/", "pkg/settings/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/"}},
-
 	{folder: "cmd/", ours: []string{"pkg/"}},
 	{folder: "test/", ours: []string{"pkg/", "test/"}},
+
+	// The bootstrap machine is another module and imports nothing of the product.
+	{folder: "bootstrap/internal/disk/"},
+	{folder: "bootstrap/internal/build/"},
+	{folder: "bootstrap/internal/images/"},
+	{folder: "bootstrap/internal/kubernetes/"},
+	{folder: "bootstrap/manifests/"},
+	{folder: "bootstrap/internal/layout/", ours: []string{"bootstrap/internal/disk/"}},
+	{folder: "bootstrap/internal/pki/", ours: []string{"bootstrap/internal/disk/"}},
+	{folder: "bootstrap/internal/supervisor/", ours: []string{"bootstrap/internal/disk/"}},
+	{folder: "bootstrap/internal/config/", ours: []string{"bootstrap/internal/"}},
+	{folder: "bootstrap/internal/host/", ours: []string{"bootstrap/internal/"}},
+	{folder: "bootstrap/internal/backup/", ours: []string{"bootstrap/internal/"}},
+	{folder: "bootstrap/internal/cluster/", ours: []string{"bootstrap/internal/", "bootstrap/manifests/"}},
+	{folder: "bootstrap/internal/restore/", ours: []string{"bootstrap/internal/"}},
+	{folder: "bootstrap/", ours: []string{"bootstrap/internal/"}},
 }
 
 func TestImportsGoOneWay(t *testing.T) {
-	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedImports, Dir: "../.."}, "./pkg/...", "./cmd/...", "./plugins/...")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(loaded) < 10 {
-		t.Fatalf("only %d packages: is this the module's folder?", len(loaded))
-	}
-	for _, p := range loaded {
-		path := strings.TrimPrefix(p.PkgPath, module) + "/"
-		r, ok := layerOf(path)
+	for _, p := range append(imports(t, "../..", "./pkg/...", "./cmd/...", "./plugins/..."), imports(t, "../../bootstrap", "./...")...) {
+		own, ok := rowOf(p.PkgPath)
 		if !ok {
 			t.Errorf("%s has no rule: give it one in layers", p.PkgPath)
 			continue
 		}
 		for imported := range p.Imports {
-			if !r.mayImport(imported + "/") {
-				t.Errorf("%s imports %s, which a package under %s may not", p.PkgPath, imported, r.folder)
+			if !layers[own].mayImport(imported + "/") {
+				t.Errorf("%s imports %s, which a package under %s may not", p.PkgPath, imported, layers[own].folder)
+			}
+			if row, ours := rowOf(imported); ours && row > own {
+				t.Errorf("%s imports %s, whose row is below: packages import only what is above them in layers", p.PkgPath, imported)
 			}
 		}
 	}
 }
 
-func layerOf(path string) (best layer, found bool) {
-	for _, r := range layers {
-		if strings.HasPrefix(path, r.folder) && len(r.folder) >= len(best.folder) {
-			best, found = r, true
+// imports returns the packages of the module in dir with their imports.
+func imports(t *testing.T, dir string, patterns ...string) []*packages.Package {
+	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedImports, Dir: dir}, patterns...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(loaded) < 10 {
+		t.Fatalf("only %d packages: is %s the module's folder?", len(loaded), dir)
+	}
+	return loaded
+}
+
+// rowOf returns the index in layers of a package of this repository.
+func rowOf(pkg string) (row int, found bool) {
+	path, ours := strings.CutPrefix(pkg+"/", module)
+	for i, r := range layers {
+		if ours && strings.HasPrefix(path, r.folder) && (!found || len(r.folder) > len(layers[row].folder)) {
+			row, found = i, true
 		}
 	}
-	return best, found
+	return row, found
 }
 
 func (r layer) mayImport(path string) bool {
