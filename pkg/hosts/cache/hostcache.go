@@ -9,6 +9,7 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -20,7 +21,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// indexHolder is the index of hosts by the name of the object that holds them.
+// indexHolder is the index of hosts by the namespace and the name of the object that holds them.
 const indexHolder = "holder"
 
 // Cache holds the hosts of the site.
@@ -70,8 +71,8 @@ func New(ctx context.Context, config *rest.Config) (*Cache, error) {
 }
 
 func holderOf(o client.Object) []string {
-	if ref := o.(*metal3.BareMetalHost).Spec.ConsumerRef; ref != nil {
-		return []string{ref.Name}
+	if holder := facts.HolderOf(o.(*metal3.BareMetalHost)); holder != nil {
+		return []string{holder.Namespace + "/" + holder.Name}
 	}
 	return nil
 }
@@ -94,8 +95,8 @@ func (c *Cache) Start(ctx context.Context) error {
 }
 
 // Watch calls changed after every change of a host that can affect an assignment. It must be called
-// before Start. holders are the names of the host's holders before and after the change.
-func (c *Cache) Watch(ctx context.Context, changed func(namespace, host string, holders ...string)) error {
+// before Start. holders are the host's holders before and after the change.
+func (c *Cache) Watch(ctx context.Context, changed func(namespace, host string, holders ...types.NamespacedName)) error {
 	informer, err := c.cache.GetInformer(ctx, &metal3.BareMetalHost{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watch BareMetalHosts: %w", err)
@@ -116,8 +117,9 @@ func (c *Cache) Watch(ctx context.Context, changed func(namespace, host string, 
 
 // seen has the facts of a host, which are compared to detect a change, and the name of its holder.
 type seen struct {
-	namespace, host, holder string
-	facts                   any
+	namespace, host string
+	holder          types.NamespacedName
+	facts           any
 }
 
 func hostFacts(o any) (seen, bool) {
@@ -126,8 +128,8 @@ func hostFacts(o any) (seen, bool) {
 		return seen{}, false
 	}
 	s := seen{namespace: host.Namespace, host: host.Name, facts: facts.Of(host, nil)}
-	if host.Spec.ConsumerRef != nil {
-		s.holder = host.Spec.ConsumerRef.Name
+	if holder := facts.HolderOf(host); holder != nil {
+		s.holder = types.NamespacedName{Namespace: holder.Namespace, Name: holder.Name}
 	}
 	return s, true
 }
@@ -140,7 +142,7 @@ func hardwareFacts(o any) (seen, bool) {
 	return seen{namespace: data.Namespace, host: data.Name, facts: data.Spec.HardwareDetails}, true
 }
 
-func handler(read func(any) (seen, bool), changed func(namespace, host string, holders ...string)) toolscache.ResourceEventHandler {
+func handler(read func(any) (seen, bool), changed func(namespace, host string, holders ...types.NamespacedName)) toolscache.ResourceEventHandler {
 	notify := func(o any) {
 		if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 			o = gone.Obj
@@ -233,11 +235,11 @@ func (c *Cache) PowerOn(ctx context.Context, owner hosts.Owner, names []string) 
 	return claim.PowerOn(ctx, c.live, owner, names)
 }
 
-// Fence asks Metal3 to power off those of the named hosts that the user holds and that are lost.
+// Fence asks Metal3 to power off those of the named hosts that the owner holds and that are lost, for the user.
 // Unfence asks Metal3 to power on those that Fence has powered off and that are not lost any more.
 // Both return the names of the hosts that they changed.
-func (c *Cache) Fence(ctx context.Context, user contract.User, names []string, at time.Time) ([]string, error) {
-	return claim.Fence(ctx, c.live, user, names, at)
+func (c *Cache) Fence(ctx context.Context, owner hosts.Owner, user contract.User, names []string, at time.Time) ([]string, error) {
+	return claim.Fence(ctx, c.live, owner, user, names, at)
 }
 
 func (c *Cache) Unfence(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {

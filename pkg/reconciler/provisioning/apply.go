@@ -240,7 +240,7 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Provisioning, seen
 		recordEvents(ctx, p, []plan.Event{{
 			Type: corev1.EventTypeWarning, Reason: "HostsNotReset",
 			Message: fmt.Sprintf("%s, which still contain the cluster and cannot be claimed: to remove it from a host, run `kubectl bpa hosts reset -n %s HOST`",
-				cutList("released ", used), p.Namespace),
+				cutList("released ", used), p.HostNamespace()),
 		}})
 	}
 	return nil

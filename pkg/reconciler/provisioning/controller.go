@@ -11,6 +11,7 @@ import (
 	runinformer "github.com/tektoncd/pipeline/pkg/client/injection/informers/pipeline/v1/pipelinerun/filtered"
 	taskruninformer "github.com/tektoncd/pipeline/pkg/client/injection/informers/pipeline/v1/taskrun/filtered"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	kubeclient "knative.dev/pkg/client/injection/kube/client"
@@ -177,18 +178,18 @@ type waker struct {
 // also enqueues all Provisionings that may wait for a host. These are the ones that still need
 // something, and the ones with problems of hosts: their cluster can be Ready although a lost host is
 // not replaced yet. A cluster that is only unhealthy waits for no host.
-func (w waker) hostChanged(namespace, _ string, holders ...string) {
-	all, err := w.lister.Provisionings(namespace).List(labels.Everything())
+func (w waker) hostChanged(namespace, _ string, holders ...types.NamespacedName) {
+	all, err := w.lister.List(labels.Everything())
 	if err != nil {
 		return
 	}
 	for _, p := range all {
-		held := false
-		for _, holder := range holders {
-			held = held || holder == p.Name
+		if p.HostNamespace() != namespace {
+			continue
 		}
+		held := slices.Contains(holders, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 		if held || !p.Status.NeedsNothing() || p.Status.GetCondition(v1alpha1.ConditionHostsHealthy).IsFalse() {
-			w.enqueue(key{Namespace: namespace, Name: p.Name})
+			w.enqueue(key{Namespace: p.Namespace, Name: p.Name})
 		}
 	}
 }

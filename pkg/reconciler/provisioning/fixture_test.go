@@ -219,9 +219,9 @@ func (f *fakeHosts) PowerOn(_ context.Context, owner hosts.Owner, names []string
 }
 
 // Fence and Unfence behave like those of package claim.
-func (f *fakeHosts) Fence(_ context.Context, user contract.User, names []string, at time.Time) (changed []string, err error) {
+func (f *fakeHosts) Fence(_ context.Context, owner hosts.Owner, user contract.User, names []string, at time.Time) (changed []string, err error) {
 	for i, h := range f.all {
-		if (hosts.Owner{Namespace: user.Namespace, Name: user.Name}).Holds(h) && h.Holder.UID == user.UID && h.Lost && h.PowerManaged && slices.Contains(names, h.Name) {
+		if owner.Holds(h) && h.Holder.UID == user.UID && h.Lost && h.PowerManaged && slices.Contains(names, h.Name) {
 			f.all[i].Fence = hosts.Fence{At: at, By: user}
 			f.fenced, changed = append(f.fenced, h.Name), append(changed, h.Name)
 		}

@@ -27,9 +27,9 @@ const (
 // no address. The names cover every host that the task may choose, because only the task makes the
 // choice.
 func (r *Reconciler) secretsOfTask(ctx context.Context, p *v1alpha1.Provisioning, request contract.Request) ([]string, error) {
-	all, err := r.hosts.All(ctx, p.Namespace)
+	all, err := r.hosts.All(ctx, p.HostNamespace())
 	if err != nil {
-		return nil, fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
+		return nil, fmt.Errorf("list the hosts of namespace %s: %w", p.HostNamespace(), err)
 	}
 	var unread []string
 	for _, h := range all {
@@ -37,9 +37,9 @@ func (r *Reconciler) secretsOfTask(ctx context.Context, p *v1alpha1.Provisioning
 			unread = append(unread, h.Name)
 		}
 	}
-	names, err := r.hosts.NetworkDataSecrets(ctx, p.Namespace, unread)
+	names, err := r.hosts.NetworkDataSecrets(ctx, p.HostNamespace(), unread)
 	if err != nil {
-		return nil, fmt.Errorf("find the network data of the hosts of namespace %s: %w", p.Namespace, err)
+		return nil, fmt.Errorf("find the network data of the hosts of namespace %s: %w", p.HostNamespace(), err)
 	}
 	if request.OSImage != nil {
 		given, err := secretsOfImage(request, all)

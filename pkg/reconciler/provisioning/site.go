@@ -49,10 +49,10 @@ type Hosts interface {
 	// PowerOn asks Metal3 to switch on those of the named hosts that the owner holds for a node. It
 	// returns the names of the hosts that it changed.
 	PowerOn(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
-	// Fence asks Metal3 to power off those of the named hosts that the user holds and that are lost.
+	// Fence asks Metal3 to power off those of the named hosts that the owner holds and that are lost, for the user.
 	// Unfence asks Metal3 to power on those that Fence has powered off and that are not lost any more.
 	// Both return the names of the hosts that they changed.
-	Fence(ctx context.Context, user contract.User, names []string, at time.Time) ([]string, error)
+	Fence(ctx context.Context, owner hosts.Owner, user contract.User, names []string, at time.Time) ([]string, error)
 	Unfence(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
 	// Image asks Metal3 to install the image on claimed hosts. nodes maps the name of each host to
 	// its node. Image reads from the API server itself and returns the names of the hosts that it
@@ -61,7 +61,7 @@ type Hosts interface {
 }
 
 func ownerOf(p *v1alpha1.Provisioning) hosts.Owner {
-	return hosts.Owner{Namespace: p.Namespace, Name: p.Name}
+	return hosts.OwnerIn(p.HostNamespace(), p.Namespace, p.Name)
 }
 
 // observeSite reads the hosts that this Provisioning holds and the hosts of its nodes, from the
@@ -118,7 +118,7 @@ func (r *Reconciler) observeLosses(ctx context.Context, p *v1alpha1.Provisioning
 type lookup func(ctx context.Context, namespace string, names []string) ([]hosts.Host, error)
 
 func (r *Reconciler) observeHosts(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen, names []string, by lookup, live bool) error {
-	found, err := by(ctx, p.Namespace, names)
+	found, err := by(ctx, p.HostNamespace(), names)
 	if err != nil {
 		return err
 	}
@@ -170,9 +170,9 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	if err := r.observeBackups(ctx, p, seen); err != nil { // etcd may have lost its majority only now
 		return err
 	}
-	all, err := r.hosts.All(ctx, p.Namespace)
+	all, err := r.hosts.All(ctx, p.HostNamespace())
 	if err != nil {
-		return fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
+		return fmt.Errorf("list the hosts of namespace %s: %w", p.HostNamespace(), err)
 	}
 	addMACs(seen, all)
 	seen.Hosts = &plan.Need{}

@@ -185,8 +185,8 @@ func (f simHosts) PowerOn(ctx context.Context, owner hosts.Owner, names []string
 	return f.each(names, func(name []string) ([]string, error) { return claim.PowerOn(ctx, f.live, owner, name) })
 }
 
-func (f simHosts) Fence(ctx context.Context, user contract.User, names []string, at time.Time) ([]string, error) {
-	return f.each(names, func(name []string) ([]string, error) { return claim.Fence(ctx, f.live, user, name, at) })
+func (f simHosts) Fence(ctx context.Context, owner hosts.Owner, user contract.User, names []string, at time.Time) ([]string, error) {
+	return f.each(names, func(name []string) ([]string, error) { return claim.Fence(ctx, f.live, owner, user, name, at) })
 }
 
 func (f simHosts) Unfence(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
