@@ -20,6 +20,9 @@ type Request struct {
 	// Pool is the namespace of the hosts if it is another one than Namespace; empty: Namespace. See
 	// HostNamespace.
 	Pool string `json:"pool,omitempty"`
+	// MaxHosts is the number of hosts of HostNamespace that the Provisionings of Namespace may hold
+	// together; nil: there is no limit. The digest does not depend on it.
+	MaxHosts *int `json:"maxHosts,omitempty"`
 	// Cluster is the cluster's name for users: ICN's label "cluster", or else the name of the
 	// Provisioning.
 	Cluster string `json:"cluster"`

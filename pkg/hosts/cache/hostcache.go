@@ -21,7 +21,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// indexHolder is the index of hosts by the namespace and the name of the object that holds them.
+// indexHolder is the index of hosts by the namespace and the name of the object that holds them. If this is a
+// Provisioning, the host is also indexed by "NAMESPACE/".
 const indexHolder = "holder"
 
 // Cache holds the hosts of the site.
@@ -31,6 +32,8 @@ type Cache struct {
 	// hardware reports that the cluster has the kind HardwareData, which older versions of Metal3
 	// do not have.
 	hardware bool
+	// policies reports the same of the kind HostDeployPolicy.
+	policies bool
 }
 
 // These limits for calls of the API server replace the defaults of client-go. The defaults are so
@@ -51,17 +54,21 @@ func New(ctx context.Context, config *rest.Config) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client for hosts: %w", err)
 	}
-	_, err = live.RESTMapper().RESTMapping(metal3.GroupVersion.WithKind("HardwareData").GroupKind(), metal3.GroupVersion.Version)
-	if err != nil && !meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("check whether the kind HardwareData exists: %w", err)
+	c := &Cache{live: live}
+	for kind, exists := range map[string]*bool{"HardwareData": &c.hardware, "HostDeployPolicy": &c.policies} {
+		_, err = live.RESTMapper().RESTMapping(metal3.GroupVersion.WithKind(kind).GroupKind(), metal3.GroupVersion.Version)
+		if err != nil && !meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("check whether the kind %s exists: %w", kind, err)
+		}
+		*exists = err == nil
 	}
-	c := &Cache{live: live, hardware: err == nil}
 	c.cache, err = cache.New(config, cache.Options{
 		Scheme: scheme,
 		Mapper: live.RESTMapper(),
 		ByObject: map[client.Object]cache.ByObject{
 			&metal3.BareMetalHost{}: {Transform: stripHost},
 			&metal3.HardwareData{}:  {Transform: stripHardware},
+			namespaceMetadata():     {Transform: stripNamespace},
 		},
 	})
 	if err != nil {
@@ -72,7 +79,10 @@ func New(ctx context.Context, config *rest.Config) (*Cache, error) {
 
 func holderOf(o client.Object) []string {
 	if holder := facts.HolderOf(o.(*metal3.BareMetalHost)); holder != nil {
-		return []string{holder.Namespace + "/" + holder.Name}
+		if holder.Group != hosts.Group || holder.Kind != hosts.Kind {
+			return []string{holder.Namespace + "/" + holder.Name}
+		}
+		return []string{holder.Namespace + "/" + holder.Name, holder.Namespace + "/"}
 	}
 	return nil
 }
