@@ -153,6 +153,14 @@ func (h Holder) String() string {
 	return h.Kind + " " + h.Name
 }
 
+// HolderName returns the name of the holder; empty: the host is free.
+func (h *Host) HolderName() string {
+	if h.Holder == nil {
+		return ""
+	}
+	return h.Holder.Name
+}
+
 // Owner is a Provisioning for which hosts are held. It does not contain the UID: if a Provisioning
 // is deleted by force and applied again, it still holds its hosts.
 //

@@ -13,7 +13,7 @@ type Tenancy struct {
 	// MaxHosts is the largest number of hosts that all Provisionings of the tenant may hold together; nil:
 	// there is no limit.
 	MaxHosts *int
-	// Here and Elsewhere are the numbers of hosts that the tenant holds in the namespace of the owner's
+	// Here and Elsewhere are, with a limit, the numbers of hosts, without lost ones, that the tenant holds in the namespace of the owner's
 	// hosts, and in other namespaces.
 	Here, Elsewhere int
 }

@@ -29,6 +29,9 @@ func (c *Cache) Tenancy(ctx context.Context, owner hosts.Owner) (hosts.Tenancy, 
 	if value, limited := namespace.Annotations[contract.AnnotationMaxHosts]; limited {
 		t.MaxHosts = new(facts.MaxHosts(value))
 		err := c.each(ctx, func(host *metal3.BareMetalHost) {
+			if facts.Of(host, nil).Lost {
+				return
+			}
 			if host.Namespace == owner.HostNamespace() {
 				t.Here++
 			} else {

@@ -1,8 +1,12 @@
 package claim
 
 import (
+	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -102,5 +106,65 @@ func TestReferenceWithoutNamespace(t *testing.T) {
 	}
 	if released, _, err := ReleaseAll(ctx, c, hosts.OwnerIn(namespace, namespace, "edge-1")); err != nil || len(released) != 1 {
 		t.Errorf("its holder released %v, %v", released, err)
+	}
+}
+
+// limited returns the request of a Provisioning of tenant-a that may hold most hosts together with the others.
+func limited(name string, most int, nodes ...string) contract.Request {
+	r := wantsFor(hosts.OwnerIn(namespace, "tenant-a", name), nodes...)
+	r.Provisioning, r.MaxHosts = name, &most
+	return r
+}
+
+// TestLimitOfANamespace: the hosts of all Provisionings of a namespace count, but those of its namesakes in other
+// namespaces do not. Without the new hosts, everything stays allowed.
+func TestLimitOfANamespace(t *testing.T) {
+	c := site(8, interceptor.Funcs{})
+	claimed := func(r contract.Request) {
+		t.Helper()
+		if _, err := Make(ctx, c, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func(r contract.Request, want string) {
+		t.Helper()
+		before := tenants(t, c)
+		_, err := Make(ctx, c, r)
+		var limit *hosts.OverLimit
+		if !errors.As(err, &limit) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		expectTenants(t, c, before)
+	}
+	claimed(wantsFor(tenantB, "a", "b"))
+	claimed(limited("edge-1", 3, "a", "b"))
+	refused(limited("edge-2", 3, "a", "b"), "namespace tenant-a may hold at most 3 hosts (annotation bpa.akraino.org/max-hosts of the namespace): its other Provisionings hold 2, and this one would hold 2")
+	claimed(limited("edge-2", 3, "a"))
+	refused(limited("edge-1", 3, "a", "b", "c"), "its other Provisionings hold 1, and this one would hold 3")
+	claimed(limited("edge-1", 0, "a", "b")) // takes nothing
+	edit(t, c, "host-3", func(h *metal3.BareMetalHost) {
+		h.Annotations = map[string]string{contract.AnnotationQuarantine: "fan"}
+	})
+	claimed(limited("edge-1", 3, "a", "b")) // replaces a lost host
+	if held := tenants(t, c); len(held) != 6 {
+		t.Errorf("held: %v; want 2 of tenant-b, 3 and a lost one of tenant-a", held)
+	}
+}
+
+// TestLimitBetweenClaims: Provisionings of one namespace that claim hosts at the same time never hold more than they may
+// together after that, and one of them gets its hosts.
+func TestLimitBetweenClaims(t *testing.T) {
+	for range 40 {
+		synctest.Test(t, func(t *testing.T) {
+			c, failed := site(9, shuffled()), make([]error, 3)
+			var all sync.WaitGroup
+			for i := range failed {
+				all.Go(func() { _, failed[i] = Make(t.Context(), c, limited(fmt.Sprintf("edge-%d", i), 5, "a", "b", "c")) })
+			}
+			all.Wait()
+			if held := tenants(t, c); len(held) != 3 {
+				t.Errorf("held: %v, errors %v; want the 3 hosts of one", held, failed)
+			}
+		})
 	}
 }
