@@ -170,6 +170,9 @@ func (w *work) allHosts() []int {
 func (w *work) why(owner string, c *class, h int) string {
 	switch what := w.obstacle(c, h); {
 	case what == held:
+		if w.foreign(w.hosts[h].Holder.Namespace) {
+			return "held by others"
+		}
 		return "held by " + w.hosts[h].Holder.String()
 	case what == fixed:
 		return "installed as " + w.hosts[h].Node

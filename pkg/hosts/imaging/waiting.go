@@ -66,7 +66,7 @@ func (w *waiting) see(host *metal3.BareMetalHost) {
 	}
 	is := host.Status.Provisioning.State
 	if n := w.history.see(host); n > 0 {
-		fmt.Fprintf(w.log, "%s: installation failed (%d): %s\n", host.Name, n, strings.Join(strings.Fields(host.Status.ErrorMessage), " "))
+		fmt.Fprintf(w.log, "%s: installation failed (%d): %s\n", host.Name, n, strings.Join(strings.Fields(facts.Message(host)), " "))
 	}
 	why, failed := removed(host), w.judge(host, w.hopeful(host.Name))
 	switch {

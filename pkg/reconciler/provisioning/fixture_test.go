@@ -127,6 +127,7 @@ type fakeHosts struct {
 	imaged   []string // "host=node" and the checksum of the image
 	leaving  string   // the name of a host whose image Metal3 cannot remove; empty: there is none
 	// poweredOn are the names of the hosts that were switched on, fenced those that were switched off.
+	tenancy           hosts.Tenancy
 	poweredOn, fenced []string
 	err               error
 }
@@ -145,6 +146,10 @@ func held() *fakeHosts {
 
 func (f *fakeHosts) All(context.Context, string) ([]hosts.Host, error) {
 	return slices.Clone(f.all), f.err
+}
+
+func (f *fakeHosts) Tenancy(context.Context, hosts.Owner) (hosts.Tenancy, error) {
+	return f.tenancy, nil
 }
 
 func (f *fakeHosts) Held(_ context.Context, owner hosts.Owner) ([]hosts.Host, error) {

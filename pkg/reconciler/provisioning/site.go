@@ -21,6 +21,8 @@ import (
 type Hosts interface {
 	// All returns the hosts of a namespace, from a cache.
 	All(ctx context.Context, namespace string) ([]hosts.Host, error)
+	// Tenancy returns what the namespace of an owner may do with hosts, from a cache.
+	Tenancy(ctx context.Context, owner hosts.Owner) (hosts.Tenancy, error)
 	// Held returns the hosts that an owner holds, from a cache.
 	Held(ctx context.Context, owner hosts.Owner) ([]hosts.Host, error)
 	// HeldLive is like Held, but reads from the API server itself.
@@ -183,23 +185,29 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	if step.NeedsNoHosts() {
 		return r.observeKey(ctx, p, seen)
 	}
+	tenancy, err := r.hosts.Tenancy(ctx, ownerOf(p))
+	if err != nil {
+		return err
+	}
 	request := step.Request
 	var noFit *assign.NoFit
 	seen.PassOver = seen.PassedOverHosts()
+	if tenancy.Refused != "" {
+		return r.observeNoHosts(ctx, p, seen, all, tenancy.Refused, now)
+	}
 	found, err := fits(request, *seen, all)
 	if errors.As(err, &noFit) {
 		seen.PassOver = slices.DeleteFunc(seen.PassOver, seen.SoftlyPassedOver)
 		found, err = fits(request, *seen, all)
 	}
 	if errors.As(err, &noFit) {
-		seen.RemoveFirst = true
-		if step, _ = plan.Upcoming(*seen, now); removes() {
-			return r.observeRemoval(ctx, p, step, seen, all, now)
-		}
-		return r.observeWithoutHosts(ctx, p, seen, noFit.Error(), now)
+		return r.observeNoHosts(ctx, p, seen, all, noFit.Error(), now)
 	}
 	if err != nil {
 		return fmt.Errorf("assign hosts: %w", err)
+	}
+	if over := overLimit(request, tenancy, *seen, hostsOf(found)); over != "" {
+		return r.observeNoHosts(ctx, p, seen, all, over, now)
 	}
 	seen.Qualify(&p.Spec, plan.AssignedTo(found, all))
 	if missing := found.MissingStandby(request); len(missing) > 0 {
@@ -208,6 +216,23 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 		}
 	}
 	return r.observeKey(ctx, p, seen)
+}
+
+// hostsOf returns the names of the hosts of an assignment.
+func hostsOf(found assign.Assignment) (names []string) {
+	for _, placed := range found {
+		names = append(names, placed.Host)
+	}
+	return names
+}
+
+// observeNoHosts is called if there is no host for a node: a removal, which can free hosts, comes first.
+func (r *Reconciler) observeNoHosts(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen, all []hosts.Host, missing string, now time.Time) error {
+	seen.RemoveFirst = true
+	if step, _ := plan.Upcoming(*seen, now); step.Request.Remove != nil {
+		return r.observeRemoval(ctx, p, step, seen, all, now)
+	}
+	return r.observeWithoutHosts(ctx, p, seen, missing, now)
 }
 
 // observeWithoutHosts is called if there is no host for lost nodes: what needs none goes on without them.

@@ -114,6 +114,10 @@ func calledHosts(all []hosts.Host, names []string) []hosts.Host {
 
 func (f simHosts) All(context.Context, string) ([]hosts.Host, error) { return f.cached(), nil }
 
+func (f simHosts) Tenancy(context.Context, hosts.Owner) (hosts.Tenancy, error) {
+	return hosts.Tenancy{}, nil
+}
+
 func (f simHosts) Held(_ context.Context, owner hosts.Owner) ([]hosts.Host, error) {
 	return heldBy(f.cached(), owner), nil
 }
