@@ -207,7 +207,7 @@ func isCopy(s *corev1.Secret) bool {
 // emptyCopies removes the content of the copies beside hosts that were released. The controller has no right to
 // delete Secrets; Kubernetes deletes the copies with their host.
 func (r *Reconciler) emptyCopies(ctx context.Context, p *v1alpha1.Provisioning, released []string) error {
-	if p.HostNamespace() == p.Namespace || p.Spec.OSImage == nil {
+	if p.HostNamespace() == p.Namespace {
 		return nil
 	}
 	secrets, failed := r.kube.CoreV1().Secrets(p.HostNamespace()), []error(nil)
