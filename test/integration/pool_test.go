@@ -111,7 +111,7 @@ func preparePool(t *testing.T) {
 		}
 	}
 	for n, host := range []struct{ name, reference string }{{"of-a", `namespace: tenant-a, `}, {"of-b", `namespace: tenant-b, `}, {"of-pool", ""}, {"free", "-"}} {
-		spec := fmt.Sprintf("bmc: {address: 'redfish://10.9.4.%d/1', credentialsName: bmc}, bootMACAddress: '02:00:00:00:04:%02x'", n, n)
+		spec := fmt.Sprintf("online: true, bmc: {address: 'redfish://10.9.4.%d/1', credentialsName: bmc}, bootMACAddress: '02:00:00:00:04:%02x'", n, n)
 		if host.reference != "-" {
 			spec += fmt.Sprintf(", consumerRef: {apiVersion: bpa.akraino.org/v1alpha1, kind: Provisioning, %sname: edge-1}", host.reference)
 		}
