@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
 type hostsOptions struct {
@@ -85,7 +86,11 @@ func (s *session) hosts(ctx context.Context, o *hostsOptions) error {
 	if err != nil {
 		return err
 	}
-	views, err := site.hostViews(ctx, o.scope)
+	where := site
+	if asked != nil {
+		where = site.in(asked.HostNamespace())
+	}
+	views, err := where.hostViews(ctx, o.scope)
 	if err != nil {
 		return err
 	}
@@ -102,7 +107,7 @@ func (s *session) hosts(ctx context.Context, o *hostsOptions) error {
 		}
 	}
 	if o.output.table() {
-		_, err = fmt.Fprint(s.Out, site.hostPage(views, o.scope))
+		_, err = fmt.Fprint(s.Out, where.hostPage(views, o.scope))
 	} else {
 		err = s.printHosts(site, views, o)
 	}
@@ -195,6 +200,14 @@ func (s *site) hosts(ctx context.Context) (*hostView, error) {
 	return views[0], nil
 }
 
+// exists reports whether a Provisioning of another namespace exists that can hold hosts of this one. A user who may not
+// read it gets no command that takes its hosts away.
+func (s *site) exists(ctx context.Context, o hosts.Owner) bool {
+	p := &v1alpha1.Provisioning{}
+	err := s.client.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, p)
+	return err == nil && ownerOf(p) == o || client.IgnoreNotFound(err) != nil
+}
+
 // hostViews reads the hosts of a scope with their hardware, and returns those of each namespace that has one. It also
 // reads the Provisionings, to find hosts whose holder does not exist.
 func (s *site) hostViews(ctx context.Context, c scope) ([]*hostView, error) {
@@ -224,8 +237,11 @@ func (s *site) hostViews(ctx context.Context, c scope) ([]*hostView, error) {
 	var views []*hostView
 	for _, part := range byNamespace(list.Items) {
 		view := &hostView{namespace: part[0].Namespace}
-		exists := func(name string) bool {
-			return slices.ContainsFunc(all, func(p v1alpha1.Provisioning) bool { return p.Name == name && p.Namespace == view.namespace })
+		exists := func(o hosts.Owner) bool {
+			if o.Namespace != view.namespace && !c.everywhere { // these Provisionings were not listed
+				return s.exists(ctx, o)
+			}
+			return slices.ContainsFunc(all, func(p v1alpha1.Provisioning) bool { return ownerOf(&p) == o })
 		}
 		for i := range part {
 			view.add(&part[i], data[client.ObjectKeyFromObject(&part[i])], exists)

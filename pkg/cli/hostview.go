@@ -25,7 +25,7 @@ type hostView struct {
 	facts     []hosts.Host
 	objects   []*metal3.BareMetalHost // in the order of facts
 	// orphans holds the hosts whose holder is a Provisioning that does not exist. The key is the
-	// name of this Provisioning.
+	// name of this Provisioning, with its namespace if that is another one.
 	orphans map[string][]*metal3.BareMetalHost
 }
 
@@ -50,8 +50,8 @@ type hostRow struct {
 }
 
 // add appends a host. data is nil if the host has no HardwareData. exists reports whether the
-// namespace has a Provisioning with the given name.
-func (v *hostView) add(host *metal3.BareMetalHost, data *metal3.HardwareData, exists func(provisioning string) bool) {
+// Provisioning of an owner exists.
+func (v *hostView) add(host *metal3.BareMetalHost, data *metal3.HardwareData, exists func(hosts.Owner) bool) {
 	h := hostfacts.Of(host, data)
 	row := hostRow{
 		Name: h.Name, Namespace: host.Namespace, State: string(host.Status.Provisioning.State), CPUs: h.CPU, Memory: h.Memory, SRIOV: h.SRIOV, QAT: h.QAT,
@@ -63,12 +63,16 @@ func (v *hostView) add(host *metal3.BareMetalHost, data *metal3.HardwareData, ex
 	}
 	if h.Holder != nil {
 		row.Holder = h.Holder.String()
-		owner := hosts.Owner{Namespace: host.Namespace, Name: h.Holder.Name}
-		if row.HolderGone = owner.Holds(h) && !exists(owner.Name); row.HolderGone {
+		owner := hosts.OwnerIn(host.Namespace, h.Holder.Namespace, h.Holder.Name)
+		if owner.Pool != "" {
+			row.Holder += " of " + owner.Namespace
+		}
+		if row.HolderGone = owner.Holds(h) && !exists(owner); row.HolderGone {
 			if v.orphans == nil {
 				v.orphans = map[string][]*metal3.BareMetalHost{}
 			}
-			v.orphans[owner.Name] = append(v.orphans[owner.Name], host)
+			key := strings.TrimPrefix(row.Holder, hosts.Kind+" ")
+			v.orphans[key] = append(v.orphans[key], host)
 		}
 	}
 	v.Hosts, v.facts, v.objects = append(v.Hosts, row), append(v.facts, h), append(v.objects, host)

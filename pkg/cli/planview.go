@@ -109,7 +109,7 @@ func (s *site) seen(ctx context.Context, p *v1alpha1.Provisioning) (plan.Seen, [
 		seen.Slots = append(seen.Slots, slot.Name)
 	}
 	seen.Sets = seen.Request.Sets
-	all, err := s.hosts(ctx)
+	all, err := s.in(p.HostNamespace()).hosts(ctx)
 	if err != nil {
 		return seen, nil, err
 	}
@@ -147,7 +147,7 @@ func confirm(seen *plan.Seen) {
 }
 
 func ownerOf(p *v1alpha1.Provisioning) hosts.Owner {
-	return hosts.Owner{Namespace: p.Namespace, Name: p.Name}
+	return hosts.OwnerIn(p.HostNamespace(), p.Namespace, p.Name)
 }
 
 // look reads what the controller and the tasks have stored about the cluster.

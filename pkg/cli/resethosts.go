@@ -67,7 +67,7 @@ func (s *site) notResettable(h *hosts.Host, row hostRow, force bool) string {
 	case row.HolderGone:
 		return fmt.Sprintf("it is held by %s, which does not exist: release it with the command that `kubectl bpa hosts -n %s%s` shows, then reset it", row.Holder, s.namespace, s.flags)
 	case h.Holder != nil && h.Holder.Kind == hosts.Kind:
-		return fmt.Sprintf("it is held by %s: `kubectl delete bpa %s -n %s%s` resets its hosts and then releases them", row.Holder, h.Holder.Name, s.namespace, s.flags)
+		return fmt.Sprintf("it is held by %s: `kubectl delete bpa %s -n %s%s` resets its hosts and then releases them", row.Holder, h.Holder.Name, h.Holder.Namespace, s.flags)
 	case h.Holder != nil:
 		return fmt.Sprintf("it is held by %s: a host can be reset when its holder has released it", row.Holder)
 	case h.Bare && h.UsedBy == contract.User{}:

@@ -7,6 +7,12 @@ const (
 	// LabelCluster is on every object of a Provisioning and on every host that it has claimed. Its
 	// value is the name of the Provisioning.
 	LabelCluster = "bpa.akraino.org/cluster"
+	// LabelNamespace is on objects of a Provisioning in the namespace of its hosts, if that is another one.
+	// Its value is the namespace of the Provisioning. Hosts do not have it: their consumerRef tells.
+	LabelNamespace = "bpa.akraino.org/namespace"
+	// AnnotationMaxHosts, on a namespace, is the largest number of hosts that its Provisionings may hold
+	// together. Administrators set it: users with the role edit or admin of a namespace cannot write it.
+	AnnotationMaxHosts = "bpa.akraino.org/max-hosts"
 	// LabelNode, on a claimed host, is the name of its node in the new cluster.
 	LabelNode = "bpa.akraino.org/node"
 	// LabelRolePrefix is the first part of a label's name; the second part is a role

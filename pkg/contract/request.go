@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -16,6 +17,12 @@ type Request struct {
 	Provisioning string `json:"provisioning"`
 	Namespace    string `json:"namespace"`
 	UID          string `json:"uid"`
+	// Pool is the namespace of the hosts if it is another one than Namespace; empty: Namespace. See
+	// HostNamespace.
+	Pool string `json:"pool,omitempty"`
+	// MaxHosts is the number of hosts of HostNamespace that the Provisionings of Namespace may hold
+	// together; nil: there is no limit. The digest does not depend on it.
+	MaxHosts *int `json:"maxHosts,omitempty"`
 	// Cluster is the cluster's name for users: ICN's label "cluster", or else the name of the
 	// Provisioning.
 	Cluster string `json:"cluster"`
@@ -130,6 +137,9 @@ type Request struct {
 	// anywhere. None of them is in Vars. They override the variables that BPA and plugins set.
 	SecretVars map[string]string `json:"secretVars,omitempty"`
 }
+
+// HostNamespace returns the namespace of the hosts.
+func (r Request) HostNamespace() string { return cmp.Or(r.Pool, r.Namespace) }
 
 // SetsVar reports whether the user sets a variable of kubespray.
 func (r Request) SetsVar(name string) bool {

@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -152,18 +153,41 @@ func (h Holder) String() string {
 	return h.Kind + " " + h.Name
 }
 
+// HolderName returns the name of the holder; empty: the host is free.
+func (h *Host) HolderName() string {
+	if h.Holder == nil {
+		return ""
+	}
+	return h.Holder.Name
+}
+
 // Owner is a Provisioning for which hosts are held. It does not contain the UID: if a Provisioning
 // is deleted by force and applied again, it still holds its hosts.
+//
+// Pool is the namespace of the hosts if it is another one than that of the Provisioning, and else empty,
+// so that owners can be compared.
 type Owner struct {
-	Namespace, Name string
+	Namespace, Name, Pool string
+}
+
+// OwnerIn returns the Provisioning of this namespace and name as an owner of hosts in namespace pool.
+func OwnerIn(pool, namespace, name string) Owner {
+	if pool == namespace {
+		pool = ""
+	}
+	return Owner{Namespace: namespace, Name: name, Pool: pool}
 }
 
 // OwnerOf returns the Provisioning of a request as an owner.
 func OwnerOf(request contract.Request) Owner {
-	return Owner{Namespace: request.Namespace, Name: request.Provisioning}
+	return OwnerIn(request.HostNamespace(), request.Namespace, request.Provisioning)
 }
 
-// Holds reports whether the owner holds the host.
+// HostNamespace returns the namespace of the hosts.
+func (o Owner) HostNamespace() string { return cmp.Or(o.Pool, o.Namespace) }
+
+// Holds reports whether the owner holds the host. Provisionings of the same name in other namespaces do
+// not count, so the label contract.LabelCluster alone never tells who holds a host of a shared namespace.
 func (o Owner) Holds(h Host) bool {
 	return h.Holder != nil && h.Holder.Group == Group && h.Holder.Kind == Kind &&
 		h.Holder.Namespace == o.Namespace && h.Holder.Name == o.Name

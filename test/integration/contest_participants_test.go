@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -155,7 +156,7 @@ func (p participant) reconcile(ctx context.Context) error {
 		return err
 	}
 	changed := make(chan struct{}, 1)
-	wake := func(string, string, ...string) {
+	wake := func(string, string, ...types.NamespacedName) {
 		select {
 		case changed <- struct{}{}:
 		default:

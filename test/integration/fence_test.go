@@ -60,13 +60,13 @@ func TestLostHostIsPoweredOff(t *testing.T) {
 	}
 
 	await("on", "host-1", func(h hosts.Host) bool { return h.PowerManaged && h.Unusable == "" && h.Trouble == "" })
-	got, err := controller.Fence(ctx, user, names, time.Now())
+	got, err := controller.Fence(ctx, owner, user, names, time.Now())
 	change("fence hosts that are not lost", 0, got, err)
 	for _, name := range names {
 		editHost(t, ctx, c, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:"fan"}}}`, contract.AnnotationQuarantine))
 	}
 	asked := time.Now()
-	got, err = controller.Fence(ctx, user, names, asked)
+	got, err = controller.Fence(ctx, owner, user, names, asked)
 	change("fence", 2, got, err)
 	await("off", "host-1", func(h hosts.Host) bool { return h.SwitchedOff && h.Lost })
 	await("in error", unregistered, func(h hosts.Host) bool { return h.Fence.Failed != "" && !h.SwitchedOff })
@@ -117,7 +117,7 @@ func fencingController(t *testing.T, ctx context.Context) (controller *cache.Cac
 		t.Fatal(err)
 	}
 	changed = make(chan struct{}, 1)
-	err = controller.Watch(ctx, func(string, string, ...string) {
+	err = controller.Watch(ctx, func(string, string, ...types.NamespacedName) {
 		select {
 		case changed <- struct{}{}:
 		default:

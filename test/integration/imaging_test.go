@@ -62,7 +62,7 @@ func imageHosts(ctx context.Context, request contract.Request) error {
 		return err
 	}
 	changed := make(chan struct{}, 1)
-	if err := cache.Watch(ctx, func(string, string, ...string) {
+	if err := cache.Watch(ctx, func(string, string, ...types.NamespacedName) {
 		select {
 		case changed <- struct{}{}:
 		default:

@@ -37,7 +37,7 @@ func generateCommand() *cobra.Command {
 				return fmt.Errorf("controller-gen: %w: %s", err, out)
 			}
 			text := []byte(metal3Header)
-			for _, kind := range []string{"baremetalhosts", "hardwaredata"} {
+			for _, kind := range []string{"baremetalhosts", "hardwaredata", "hostdeploypolicies"} {
 				crd, err := os.ReadFile(filepath.Join(dir, "metal3.io_"+kind+".yaml"))
 				if err != nil {
 					return err

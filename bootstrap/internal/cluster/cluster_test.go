@@ -194,7 +194,7 @@ func TestManifestsFitTheMachine(t *testing.T) {
 	if !strings.Contains(dns, "clusterIP: "+layout.DNSIP) || !strings.Contains(dns, "image: IMAGE") {
 		t.Error("the DNS manifest lacks the address that pods use for DNS, or the placeholder for its image")
 	}
-	for _, crd := range []string{"baremetalhosts.metal3.io", "hardwaredata.metal3.io"} {
+	for _, crd := range []string{"baremetalhosts.metal3.io", "hardwaredata.metal3.io", "hostdeploypolicies.metal3.io"} {
 		if !strings.Contains(string(manifests.Metal3), "name: "+crd) {
 			t.Errorf("no CRD %s", crd)
 		}

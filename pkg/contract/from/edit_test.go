@@ -118,6 +118,7 @@ var edits = map[string][]edit{
 		{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Upgrade.MaxUnavailable = ptr.To(intstr.FromString("10%")) }},
 		{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Upgrade.PauseAfterControlPlane = true }},
 	},
+	"HostNamespace":  {{nothing, func(s *v1alpha1.ProvisioningSpec) { s.HostNamespace = "site" }}}, // the default; any other value is refused, also before an installation
 	"DeletionPolicy": {{nothing, func(s *v1alpha1.ProvisioningSpec) { s.DeletionPolicy = v1alpha1.DeletionRetain }}},
 	"ReplacePolicy":  {{nothing, func(s *v1alpha1.ProvisioningSpec) { s.ReplacePolicy = v1alpha1.ReplaceAny }}},
 	"Backup":         {{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Backup = &v1alpha1.BackupPolicy{Schedule: "@daily"} }}},

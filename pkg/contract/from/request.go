@@ -99,6 +99,9 @@ func Provisioning(p *v1alpha1.Provisioning, site settings.Depot) (contract.Reque
 		Access:            contract.Access{Subnets: append([]string(nil), p.Spec.Access.Subnets...), Interface: p.Spec.Access.Interface},
 		OSImage:           makeOSImage(p.Spec.OSImage, depot.ImageURL),
 	}
+	if pool := p.HostNamespace(); pool != p.Namespace {
+		request.Pool = pool
+	}
 	if request.Slots, err = makeSlots(slots); err != nil {
 		return contract.Request{}, err
 	}

@@ -91,7 +91,7 @@ func (w *work) unmet(m *matching, class int, inFull bool) Unmet {
 		u.Needs, u.Obstacles = "", w.obstacles(m, class, c.pins)
 		u.Why = w.pinProblem(c, u.Obstacles)
 	case len(w.hosts) == 0:
-		u.Why = "there is no BareMetalHost in namespace " + w.me.Namespace
+		u.Why = "there is no BareMetalHost in namespace " + w.me.HostNamespace()
 	case inFull:
 		u.Obstacles = w.obstacles(m, class, w.allHosts())
 		u.Why = w.countObstacles(m, class)
@@ -170,6 +170,9 @@ func (w *work) allHosts() []int {
 func (w *work) why(owner string, c *class, h int) string {
 	switch what := w.obstacle(c, h); {
 	case what == held:
+		if w.foreign(w.hosts[h].Holder.Namespace) {
+			return "held by others"
+		}
 		return "held by " + w.hosts[h].Holder.String()
 	case what == fixed:
 		return "installed as " + w.hosts[h].Node
@@ -180,7 +183,7 @@ func (w *work) why(owner string, c *class, h int) string {
 		if host.Bare {
 			old = "the mark"
 		}
-		return w.words(what, c, host) + "; remove " + old + " with " + host.Removal(w.me.Namespace)
+		return w.words(what, c, host) + "; remove " + old + " with " + host.Removal(w.me.HostNamespace())
 	case what == noObstacle && owner != "":
 		return "needed for " + owner
 	case what == noObstacle:
@@ -209,7 +212,7 @@ func (w *work) resetAdvice(nodes []int) string {
 				continue
 			}
 			if host.Bare {
-				bare = cmp.Or(bare, "to use host "+host.Name+", which has the mark of this Provisioning and no operating system, remove the mark: "+host.Removal(w.me.Namespace))
+				bare = cmp.Or(bare, "to use host "+host.Name+", which has the mark of this Provisioning and no operating system, remove the mark: "+host.Removal(w.me.HostNamespace()))
 			} else {
 				names = append(names, host.Name)
 			}
@@ -219,7 +222,7 @@ func (w *work) resetAdvice(nodes []int) string {
 	if len(names) == 0 {
 		return bare
 	}
-	return "to use a host of another cluster, reset it: " + hosts.ResetCommand(w.me.Namespace, names...)
+	return "to use a host of another cluster, reset it: " + hosts.ResetCommand(w.me.HostNamespace(), names...)
 }
 
 // pinOf returns the name of the first slot that is pinned to a host.

@@ -67,6 +67,10 @@ func (w *work) obstacle(c *class, h int) obstacle {
 	return noObstacle
 }
 
+// foreign reports whether the reader, the author of a Provisioning, must not learn a name of this namespace: among hosts that
+// several namespaces share, a tenant does not learn which clusters the others have.
+func (w *work) foreign(namespace string) bool { return w.me.Pool != "" && namespace != w.me.Namespace }
+
 // words describes an obstacle in words that complete "host-1 is ..." and "3 hosts: 2 ...". The
 // result is empty if there is no obstacle.
 func (w *work) words(o obstacle, c *class, host *hosts.Host) string {
@@ -84,6 +88,9 @@ func (w *work) words(o obstacle, c *class, host *hosts.Host) string {
 	case fixed:
 		return "already installed"
 	case occupied:
+		if w.foreign(host.UsedBy.Namespace) {
+			return "used by a cluster of another namespace"
+		}
 		return "used by cluster " + host.UsedBy.Cluster()
 	case retired:
 		return "leaving the set"

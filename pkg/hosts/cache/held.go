@@ -25,7 +25,7 @@ func (c *Cache) Held(ctx context.Context, owner hosts.Owner) ([]hosts.Host, erro
 		if h := facts.Of(host, nil); owner.Holds(h) {
 			held = append(held, h)
 		}
-	}, client.InNamespace(owner.Namespace), client.MatchingFields{indexHolder: owner.Name})
+	}, client.InNamespace(owner.HostNamespace()), client.MatchingFields{indexHolder: owner.Namespace + "/" + owner.Name})
 	return held, err
 }
 
@@ -35,20 +35,20 @@ func (c *Cache) Orphans(ctx context.Context, exists func(hosts.Owner) bool) (map
 	orphans := map[hosts.Owner][]string{}
 	err := c.each(ctx, func(host *metal3.BareMetalHost) {
 		h := facts.Of(host, nil)
-		if owner := ownerOf(h); owner.Holds(h) && !exists(owner) {
+		if owner := ownerOf(host.Namespace, h); owner.Holds(h) && !exists(owner) {
 			orphans[owner] = append(orphans[owner], h.Name)
 		}
 	})
 	return orphans, err
 }
 
-// ownerOf returns the holder of a host in the form of an owner. The result does not tell whether
+// ownerOf returns the holder of a host of a namespace in the form of an owner. The result does not tell whether
 // the holder is a Provisioning.
-func ownerOf(h hosts.Host) hosts.Owner {
+func ownerOf(namespace string, h hosts.Host) hosts.Owner {
 	if h.Holder == nil {
 		return hosts.Owner{}
 	}
-	return hosts.Owner{Namespace: h.Holder.Namespace, Name: h.Holder.Name}
+	return hosts.OwnerIn(namespace, h.Holder.Namespace, h.Holder.Name)
 }
 
 // NetworkDataSecrets returns the names of the Secrets with the network data of the named hosts. A
@@ -98,8 +98,8 @@ func (c *Cache) HeldLive(ctx context.Context, owner hosts.Owner) ([]hosts.Host, 
 		return nil, err
 	}
 	var list metal3.BareMetalHostList
-	if err := c.live.List(ctx, &list, client.InNamespace(owner.Namespace), client.MatchingLabels{contract.LabelCluster: owner.Name}); err != nil {
-		return nil, fmt.Errorf("list the BareMetalHosts of namespace %s: %w", owner.Namespace, err)
+	if err := c.live.List(ctx, &list, client.InNamespace(owner.HostNamespace()), client.MatchingLabels{contract.LabelCluster: owner.Name}); err != nil {
+		return nil, fmt.Errorf("list the BareMetalHosts of namespace %s: %w", owner.HostNamespace(), err)
 	}
 	var all []hosts.Host
 	for i := range list.Items {
@@ -113,7 +113,7 @@ func (c *Cache) HeldLive(ctx context.Context, owner hosts.Owner) ([]hosts.Host, 
 			others = append(others, h.Name)
 		}
 	}
-	further, err := c.NamedLive(ctx, owner.Namespace, others)
+	further, err := c.NamedLive(ctx, owner.HostNamespace(), others)
 	for _, h := range further {
 		if owner.Holds(h) {
 			all = append(all, h)

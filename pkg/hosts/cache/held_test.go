@@ -81,6 +81,34 @@ func TestHeldAndOrphans(t *testing.T) {
 	}
 }
 
+// TestNamesakes: Provisionings of one name in three namespaces share a pool. Each holds only its own hosts, also if a
+// host has lost its labels, and an orphan is an orphan of its own namespace.
+func TestNamesakes(t *testing.T) {
+	held := func(name, tenant string) *metal3.BareMetalHost {
+		h := heldHost("pool", name, "edge-1", "Provisioning")
+		h.Spec.ConsumerRef.Namespace, h.Labels = tenant, map[string]string{contract.LabelCluster: "edge-1"}
+		return h
+	}
+	c := site(t, interceptor.Funcs{}, held("host-1", "tenant-a"), held("host-2", "tenant-b"), held("host-3", ""), heldHost("tenant-a", "host-1", "edge-1", "Provisioning"))
+	for tenant, want := range map[string]string{"tenant-a": "host-1", "tenant-b": "host-2", "pool": "host-3"} {
+		owner := hosts.OwnerIn("pool", tenant, "edge-1")
+		for what, read := range map[string]func(context.Context, hosts.Owner) ([]hosts.Host, error){"Held": c.Held, "HeldLive": c.HeldLive} {
+			got, err := read(t.Context(), owner)
+			if diff := cmp.Diff([]string{want}, names(got)); err != nil || diff != "" {
+				t.Errorf("%s of %s: %v (-want +got):\n%s", what, tenant, err, diff)
+			}
+		}
+	}
+	orphans, err := c.Orphans(t.Context(), func(o hosts.Owner) bool { return o.Namespace != "tenant-a" })
+	want := map[hosts.Owner][]string{{Namespace: "tenant-a", Name: "edge-1", Pool: "pool"}: {"host-1"}, {Namespace: "tenant-a", Name: "edge-1"}: {"host-1"}}
+	if diff := cmp.Diff(want, orphans); err != nil || diff != "" {
+		t.Errorf("orphans: %v (-want +got):\n%s", err, diff)
+	}
+	if released, _, err := c.Release(t.Context(), hosts.OwnerIn("pool", "tenant-b", "edge-1")); err != nil || cmp.Diff([]string{"host-2"}, released) != "" {
+		t.Errorf("tenant-b released %v, %v", released, err)
+	}
+}
+
 // TestNamed checks that a missing host is left out, and that a missing kind is an error.
 func TestNamed(t *testing.T) {
 	c := site(t, interceptor.Funcs{}, heldHost("site", "host-1", "edge-1", "Provisioning"))

@@ -9,6 +9,7 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -20,7 +21,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// indexHolder is the index of hosts by the name of the object that holds them.
+// indexHolder is the index of hosts by the namespace and the name of the object that holds them. If this is a
+// Provisioning, the host is also indexed by "NAMESPACE/".
 const indexHolder = "holder"
 
 // Cache holds the hosts of the site.
@@ -30,6 +32,8 @@ type Cache struct {
 	// hardware reports that the cluster has the kind HardwareData, which older versions of Metal3
 	// do not have.
 	hardware bool
+	// policies reports the same of the kind HostDeployPolicy.
+	policies bool
 }
 
 // These limits for calls of the API server replace the defaults of client-go. The defaults are so
@@ -50,17 +54,21 @@ func New(ctx context.Context, config *rest.Config) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client for hosts: %w", err)
 	}
-	_, err = live.RESTMapper().RESTMapping(metal3.GroupVersion.WithKind("HardwareData").GroupKind(), metal3.GroupVersion.Version)
-	if err != nil && !meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("check whether the kind HardwareData exists: %w", err)
+	c := &Cache{live: live}
+	for kind, exists := range map[string]*bool{"HardwareData": &c.hardware, "HostDeployPolicy": &c.policies} {
+		_, err = live.RESTMapper().RESTMapping(metal3.GroupVersion.WithKind(kind).GroupKind(), metal3.GroupVersion.Version)
+		if err != nil && !meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("check whether the kind %s exists: %w", kind, err)
+		}
+		*exists = err == nil
 	}
-	c := &Cache{live: live, hardware: err == nil}
 	c.cache, err = cache.New(config, cache.Options{
 		Scheme: scheme,
 		Mapper: live.RESTMapper(),
 		ByObject: map[client.Object]cache.ByObject{
 			&metal3.BareMetalHost{}: {Transform: stripHost},
 			&metal3.HardwareData{}:  {Transform: stripHardware},
+			namespaceMetadata():     {Transform: stripNamespace},
 		},
 	})
 	if err != nil {
@@ -70,8 +78,11 @@ func New(ctx context.Context, config *rest.Config) (*Cache, error) {
 }
 
 func holderOf(o client.Object) []string {
-	if ref := o.(*metal3.BareMetalHost).Spec.ConsumerRef; ref != nil {
-		return []string{ref.Name}
+	if holder := facts.HolderOf(o.(*metal3.BareMetalHost)); holder != nil {
+		if holder.Group != hosts.Group || holder.Kind != hosts.Kind {
+			return []string{holder.Namespace + "/" + holder.Name}
+		}
+		return []string{holder.Namespace + "/" + holder.Name, holder.Namespace + "/"}
 	}
 	return nil
 }
@@ -94,8 +105,8 @@ func (c *Cache) Start(ctx context.Context) error {
 }
 
 // Watch calls changed after every change of a host that can affect an assignment. It must be called
-// before Start. holders are the names of the host's holders before and after the change.
-func (c *Cache) Watch(ctx context.Context, changed func(namespace, host string, holders ...string)) error {
+// before Start. holders are the host's holders before and after the change.
+func (c *Cache) Watch(ctx context.Context, changed func(namespace, host string, holders ...types.NamespacedName)) error {
 	informer, err := c.cache.GetInformer(ctx, &metal3.BareMetalHost{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watch BareMetalHosts: %w", err)
@@ -116,8 +127,9 @@ func (c *Cache) Watch(ctx context.Context, changed func(namespace, host string, 
 
 // seen has the facts of a host, which are compared to detect a change, and the name of its holder.
 type seen struct {
-	namespace, host, holder string
-	facts                   any
+	namespace, host string
+	holder          types.NamespacedName
+	facts           any
 }
 
 func hostFacts(o any) (seen, bool) {
@@ -126,8 +138,8 @@ func hostFacts(o any) (seen, bool) {
 		return seen{}, false
 	}
 	s := seen{namespace: host.Namespace, host: host.Name, facts: facts.Of(host, nil)}
-	if host.Spec.ConsumerRef != nil {
-		s.holder = host.Spec.ConsumerRef.Name
+	if holder := facts.HolderOf(host); holder != nil {
+		s.holder = types.NamespacedName{Namespace: holder.Namespace, Name: holder.Name}
 	}
 	return s, true
 }
@@ -140,7 +152,7 @@ func hardwareFacts(o any) (seen, bool) {
 	return seen{namespace: data.Namespace, host: data.Name, facts: data.Spec.HardwareDetails}, true
 }
 
-func handler(read func(any) (seen, bool), changed func(namespace, host string, holders ...string)) toolscache.ResourceEventHandler {
+func handler(read func(any) (seen, bool), changed func(namespace, host string, holders ...types.NamespacedName)) toolscache.ResourceEventHandler {
 	notify := func(o any) {
 		if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 			o = gone.Obj
@@ -233,11 +245,11 @@ func (c *Cache) PowerOn(ctx context.Context, owner hosts.Owner, names []string) 
 	return claim.PowerOn(ctx, c.live, owner, names)
 }
 
-// Fence asks Metal3 to power off those of the named hosts that the user holds and that are lost.
+// Fence asks Metal3 to power off those of the named hosts that the owner holds and that are lost, for the user.
 // Unfence asks Metal3 to power on those that Fence has powered off and that are not lost any more.
 // Both return the names of the hosts that they changed.
-func (c *Cache) Fence(ctx context.Context, user contract.User, names []string, at time.Time) ([]string, error) {
-	return claim.Fence(ctx, c.live, user, names, at)
+func (c *Cache) Fence(ctx context.Context, owner hosts.Owner, user contract.User, names []string, at time.Time) ([]string, error) {
+	return claim.Fence(ctx, c.live, owner, user, names, at)
 }
 
 func (c *Cache) Unfence(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {

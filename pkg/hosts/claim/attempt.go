@@ -61,6 +61,9 @@ func (c *claimant) attempt(ctx context.Context, number int) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.recheckLimit(ctx, d.assigned); err != nil {
+		return nil, err
+	}
 	kept, err := c.check(ctx, d)
 	if err != nil {
 		return nil, err
@@ -114,6 +117,9 @@ func (c *claimant) assign(ctx context.Context, w snapshot) (d decision, err erro
 		if again, err = c.readNetworks(ctx, d.snapshot, d.assigned); err != nil {
 			return d, err
 		}
+	}
+	if err := c.checkLimit(d.snapshot.facts, d.assigned); err != nil {
+		return d, err
 	}
 	d.nodes, err = assign.Nodes(c.request, d.snapshot.facts, d.assigned)
 	return d, err

@@ -23,7 +23,7 @@ func change(
 	for range rereads {
 		if host == nil {
 			host = &metal3.BareMetalHost{}
-			if err = c.Get(ctx, client.ObjectKey{Namespace: owner.Namespace, Name: name}, host); err != nil {
+			if err = c.Get(ctx, client.ObjectKey{Namespace: owner.HostNamespace(), Name: name}, host); err != nil {
 				return nil, false, client.IgnoreNotFound(err)
 			}
 		}

@@ -52,10 +52,10 @@ func (c *claimant) ours(ctx context.Context) (map[string]*metal3.BareMetalHost, 
 		raw.ResourceVersion, raw.ResourceVersionMatch = c.written, metav1.ResourceVersionMatchNotOlderThan
 	}
 	var list metal3.BareMetalHostList
-	err := c.client.List(ctx, &list, client.InNamespace(c.request.Namespace), client.MatchingLabels{contract.LabelCluster: c.request.Provisioning},
+	err := c.client.List(ctx, &list, client.InNamespace(c.request.HostNamespace()), client.MatchingLabels{contract.LabelCluster: c.request.Provisioning},
 		&client.ListOptions{Raw: raw})
 	if err != nil {
-		return nil, fmt.Errorf("list the claimed BareMetalHosts in namespace %s: %w", c.request.Namespace, err)
+		return nil, fmt.Errorf("list the claimed BareMetalHosts in namespace %s: %w", c.request.HostNamespace(), err)
 	}
 	ours := map[string]*metal3.BareMetalHost{}
 	for i := range list.Items {

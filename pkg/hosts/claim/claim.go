@@ -47,7 +47,7 @@ type Claim struct {
 // nothing.
 //
 // If Make fails, it gives back the hosts that it took. The error is a *assign.NoFit, a
-// *assign.AddressError, a *MissingSecrets, ErrContested or an error of the API server.
+// *assign.AddressError, a *hosts.OverLimit, a *MissingSecrets, ErrContested or an error of the API server.
 //
 // c must read from the API server, not from a cache.
 func Make(ctx context.Context, c client.Client, request contract.Request) (*Claim, error) {
@@ -69,10 +69,11 @@ func (c *claimant) make(ctx context.Context) (*Claim, error) {
 		}
 		err = c.undo(ctx, err)
 		var nofit *assign.NoFit
+		var limit *hosts.OverLimit
 		switch {
 		case errors.Is(err, errLost):
 			lost = fmt.Errorf("%w: %w", ErrContested, err)
-		case errors.As(err, &nofit) && lost != nil && n < attempts-1:
+		case (errors.As(err, &nofit) || errors.As(err, &limit)) && lost != nil && n < attempts-1:
 			// Try again: other claimants may be about to give back hosts.
 		default:
 			return nil, err

@@ -12,11 +12,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// Fence asks Metal3 to power off those of the named hosts that the user, a Provisioning, holds, that
+// Fence asks Metal3 to power off those of the named hosts that the owner holds, that
 // are lost, and that Metal3 can power off. It records the time and the user on the host, and returns
 // the names of the hosts that it changed. It never changes a host that has another holder or none.
-func Fence(ctx context.Context, c client.Client, user contract.User, names []string, at time.Time) ([]string, error) {
-	owner := hosts.Owner{Namespace: user.Namespace, Name: user.Name}
+func Fence(ctx context.Context, c client.Client, owner hosts.Owner, user contract.User, names []string, at time.Time) ([]string, error) {
 	all, err := changeAll(ctx, c, owner, unread(names), "power off", func(host *metal3.BareMetalHost) {
 		h := facts.Of(host, nil)
 		if !h.Lost || !h.PowerManaged || h.Holder.UID != user.UID {

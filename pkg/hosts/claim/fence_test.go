@@ -48,7 +48,7 @@ func TestFence(t *testing.T) {
 	all := []string{"host-1", "host-2", "host-3", "no-host"}
 	fence := func(user contract.User, want ...string) {
 		t.Helper()
-		got, err := Fence(ctx, c, user, all, nine)
+		got, err := Fence(ctx, c, hosts.Owner{Namespace: user.Namespace, Name: user.Name}, user, all, nine)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("fenced (-want +got), %v:\n%s", err, diff)
 		}
@@ -88,7 +88,7 @@ func TestFenceLeavesOtherHosts(t *testing.T) {
 	} {
 		c := fencedSite(t)
 		edit(t, c, "host-1", change)
-		if got, err := Fence(ctx, c, user1, []string{"host-1"}, nine); err != nil || len(got) > 0 || !get(t, c, "host-1").Spec.Online {
+		if got, err := Fence(ctx, c, edge1, user1, []string{"host-1"}, nine); err != nil || len(got) > 0 || !get(t, c, "host-1").Spec.Online {
 			t.Errorf("%s: fenced %v, %v", what, got, err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestFenceLeavesOtherHosts(t *testing.T) {
 func TestUnfenceLeavesHostsOfOthers(t *testing.T) {
 	for _, annotation := range []string{metal3.DetachedAnnotation, metal3.PausedAnnotation} {
 		c := fencedSite(t)
-		if _, err := Fence(ctx, c, user1, []string{"host-1"}, nine); err != nil {
+		if _, err := Fence(ctx, c, edge1, user1, []string{"host-1"}, nine); err != nil {
 			t.Fatal(err)
 		}
 		edit(t, c, "host-1", func(h *metal3.BareMetalHost) {
@@ -125,7 +125,7 @@ func TestReleasedHostIsPoweredOnByTheNextClaim(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			c := fencedSite(t)
-			if _, err := Fence(ctx, c, user1, []string{"host-1"}, nine); err != nil {
+			if _, err := Fence(ctx, c, edge1, user1, []string{"host-1"}, nine); err != nil {
 				t.Fatal(err)
 			}
 			if err := release(c); err != nil {

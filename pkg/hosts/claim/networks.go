@@ -29,7 +29,7 @@ func (c *claimant) readNetworks(ctx context.Context, w snapshot, assigned assign
 		}
 		secret := &corev1.Secret{}
 		name := facts.NetworkDataSecret(w.objects[p.Host])
-		err := c.client.Get(ctx, client.ObjectKey{Namespace: c.request.Namespace, Name: name}, secret)
+		err := c.client.Get(ctx, client.ObjectKey{Namespace: c.request.HostNamespace(), Name: name}, secret)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return false, fmt.Errorf("read the network data of host %s in Secret %s: %w", p.Host, name, err)
 		}

@@ -76,8 +76,8 @@ func Retain(ctx context.Context, c client.Client, owner hosts.Owner, further ...
 // in further with the value nil.
 func allOf(ctx context.Context, c client.Client, owner hosts.Owner, further []string) (map[string]*metal3.BareMetalHost, error) {
 	var list metal3.BareMetalHostList
-	if err := c.List(ctx, &list, client.InNamespace(owner.Namespace), client.MatchingLabels{contract.LabelCluster: owner.Name}); err != nil {
-		return nil, fmt.Errorf("list the BareMetalHosts of namespace %s: %w", owner.Namespace, err)
+	if err := c.List(ctx, &list, client.InNamespace(owner.HostNamespace()), client.MatchingLabels{contract.LabelCluster: owner.Name}); err != nil {
+		return nil, fmt.Errorf("list the BareMetalHosts of namespace %s: %w", owner.HostNamespace(), err)
 	}
 	ours := unread(further)
 	for i := range list.Items {

@@ -33,7 +33,7 @@ const (
 // claims do not change it. It is read again if exact data are requested and the stored data are not
 // exact.
 func (c *claimant) read(ctx context.Context, oldest age) (snapshot, error) {
-	options := []client.ListOption{client.InNamespace(c.request.Namespace)}
+	options := []client.ListOption{client.InNamespace(c.request.HostNamespace())}
 	if oldest != exact {
 		options = append(options, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}})
 	}
@@ -45,7 +45,7 @@ func (c *claimant) read(ctx context.Context, oldest age) (snapshot, error) {
 	}
 	var list metal3.BareMetalHostList
 	if err := c.client.List(ctx, &list, options...); err != nil {
-		return snapshot{}, fmt.Errorf("list the BareMetalHosts of namespace %s: %w", c.request.Namespace, err)
+		return snapshot{}, fmt.Errorf("list the BareMetalHosts of namespace %s: %w", c.request.HostNamespace(), err)
 	}
 	w := snapshot{objects: map[string]*metal3.BareMetalHost{}}
 	for i := range list.Items {
@@ -82,7 +82,7 @@ func (c *claimant) update(old snapshot) snapshot {
 func (c *claimant) readHardware(ctx context.Context, options []client.ListOption) error {
 	var list metal3.HardwareDataList
 	if err := c.client.List(ctx, &list, options...); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("list the HardwareData of namespace %s: %w", c.request.Namespace, err)
+		return fmt.Errorf("list the HardwareData of namespace %s: %w", c.request.HostNamespace(), err)
 	}
 	c.hardware = map[string]*metal3.HardwareData{}
 	for i := range list.Items {

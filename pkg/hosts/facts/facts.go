@@ -26,7 +26,7 @@ func Of(host *metal3.BareMetalHost, data *metal3.HardwareData) hosts.Host {
 		UID:           string(host.UID),
 		Labels:        host.Labels,
 		QAT:           says(host.Labels, contract.LabelQAT, false),
-		Holder:        holder(host),
+		Holder:        HolderOf(host),
 		Node:          host.Labels[contract.LabelNode],
 		Set:           host.Labels[contract.LabelSet],
 		Standby:       says(host.Labels, contract.LabelStandby, false),
@@ -67,7 +67,9 @@ func says(labels map[string]string, name string, missing bool) bool {
 	return strings.EqualFold(value, "true")
 }
 
-func holder(host *metal3.BareMetalHost) *hosts.Holder {
+// HolderOf returns the holder of a host; nil: the host is free. A reference without a namespace means an object
+// in the namespace of the host.
+func HolderOf(host *metal3.BareMetalHost) *hosts.Holder {
 	ref := host.Spec.ConsumerRef
 	if ref == nil {
 		return nil

@@ -109,10 +109,21 @@ func inErrorState(host *metal3.BareMetalHost) string {
 
 // errorMessage returns Metal3's message as the end of a text; empty: there is none.
 func errorMessage(host *metal3.BareMetalHost) string {
-	if message := Clean(host.Status.ErrorMessage, maxMessage); message != "" {
+	if message := Clean(Message(host), maxMessage); message != "" {
 		return ": " + message
 	}
 	return ""
+}
+
+// Message returns Metal3's error of a host, for its holder. A holder in another namespace must not learn how the BMC of
+// the host is reached. It sees only errors of the installation of its own image; for others, the result says where
+// administrators find the message.
+func Message(host *metal3.BareMetalHost) string {
+	holder := HolderOf(host)
+	if host.Status.ErrorMessage == "" || holder == nil || holder.Namespace == host.Namespace || host.Status.ErrorType == metal3.ProvisioningError {
+		return host.Status.ErrorMessage
+	}
+	return "ask an administrator, who sees the message of Metal3 with `kubectl describe bmh -n " + host.Namespace + " " + host.Name + "`"
 }
 
 // retried reports whether Metal3 repeats the installation of the operating system after an error.

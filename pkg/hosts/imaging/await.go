@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
 const (
@@ -51,13 +52,13 @@ func (a *Waiter) Await(ctx context.Context, nodes []contract.Node) error {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
 	w := &waiting{
-		log: a.log, tick: tick.C, holder: a.request.Provisioning, nodes: map[string]string{}, states: map[string]state{}, failed: map[string]*Failed{},
+		log: a.log, tick: tick.C, holder: hosts.OwnerOf(a.request), nodes: map[string]string{}, states: map[string]state{}, failed: map[string]*Failed{},
 		history: a.history,
 	}
 	for _, node := range nodes {
 		w.nodes[node.Host] = node.Name
 	}
-	scope := []client.ListOption{client.InNamespace(a.request.Namespace), client.MatchingLabels{contract.LabelCluster: a.request.Provisioning}}
+	scope := []client.ListOption{client.InNamespace(a.request.HostNamespace()), client.MatchingLabels{contract.LabelCluster: a.request.Provisioning}}
 	for {
 		version, err := w.list(ctx, a.client, scope)
 		if done, failed := w.done(); err == nil && (done || failed != nil) {

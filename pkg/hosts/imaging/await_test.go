@@ -130,6 +130,9 @@ func TestAwait(t *testing.T) {
 		{"one is given its image late", []client.Object{claimed("host-1", provisioned), claimed("host-2", unimaged)}, []step{
 			{time.Minute, "host-2", func(h *metal3.BareMetalHost) { Put(h, jammy, "node-2") }}, {time.Minute, "host-2", provisioned},
 		}, "", "host-2: available 30s\n"},
+		{"a namesake of another namespace holds one", []client.Object{claimed("host-1", provisioned), claimed("host-2", provisioned, func(h *metal3.BareMetalHost) {
+			h.Spec.ConsumerRef.Namespace = "tenant-b"
+		})}, nil, "host-2, claimed for node-2, was deleted or is no longer held by the Provisioning", ""},
 		{"one is never given an image", []client.Object{claimed("host-1", provisioned), claimed("host-2", unimaged)}, nil, "host-2 is available", ""},
 		{"its BMC breaks before that", []client.Object{claimed("host-1", provisioned), claimed("host-2", unimaged)}, []step{{time.Minute, "host-2", failing(metal3.PowerManagementError, 3)}},
 			"power management error: no luck", ""},

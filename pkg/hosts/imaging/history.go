@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
 const (
@@ -55,7 +57,7 @@ func (h *history) see(host *metal3.BareMetalHost) int {
 // succeed. hopeful reports that another host is still being installed and has not failed yet.
 func (h *history) judge(host *metal3.BareMetalHost, hopeful bool) *Failed {
 	status := host.Status
-	said := strings.Join(strings.Fields(status.ErrorMessage), " ")
+	said := strings.Join(strings.Fields(facts.Message(host)), " ")
 	if said == "" {
 		return nil
 	}

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
 // Kind tells which object a failure concerns. It decides what the task does.
@@ -46,7 +46,7 @@ func (e *Failed) Error() string {
 type waiting struct {
 	log    io.Writer
 	tick   <-chan time.Time  // when to report
-	holder string            // name of the Provisioning
+	holder hosts.Owner       // the Provisioning
 	nodes  map[string]string // node by host
 	states map[string]state  // only hosts that are not ready
 	failed map[string]*Failed
@@ -66,11 +66,11 @@ func (w *waiting) see(host *metal3.BareMetalHost) {
 	}
 	is := host.Status.Provisioning.State
 	if n := w.history.see(host); n > 0 {
-		fmt.Fprintf(w.log, "%s: installation failed (%d): %s\n", host.Name, n, strings.Join(strings.Fields(host.Status.ErrorMessage), " "))
+		fmt.Fprintf(w.log, "%s: installation failed (%d): %s\n", host.Name, n, strings.Join(strings.Fields(facts.Message(host)), " "))
 	}
 	why, failed := removed(host), w.judge(host, w.hopeful(host.Name))
 	switch {
-	case !heldBy(host.Spec.ConsumerRef, w.holder):
+	case !w.holder.Holds(hosts.Host{Holder: facts.HolderOf(host)}):
 		w.gone(host.Name)
 	case why != "":
 		w.fail(host.Name, Failed{Kind: Gone, Why: why})
@@ -96,12 +96,6 @@ func (w *waiting) hopeful(than string) bool {
 		}
 	}
 	return false
-}
-
-// heldBy reports whether a reference names a Provisioning with this name. Objects of other kinds
-// may have the same name.
-func heldBy(ref *corev1.ObjectReference, holder string) bool {
-	return ref != nil && ref.Kind == hosts.Kind && ref.Name == holder && strings.HasPrefix(ref.APIVersion, hosts.Group+"/")
 }
 
 func (w *waiting) gone(host string) {

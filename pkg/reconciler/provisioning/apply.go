@@ -226,6 +226,7 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Provisioning, seen
 		released, err = r.hosts.Retain(ctx, ownerOf(p))
 	} else {
 		released, leaves, err = r.hosts.Release(ctx, ownerOf(p))
+		err = errors.Join(err, r.emptyCopies(ctx, p, released))
 	}
 	recordReleased(ctx, p, released)
 	if err != nil {
@@ -240,7 +241,7 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Provisioning, seen
 		recordEvents(ctx, p, []plan.Event{{
 			Type: corev1.EventTypeWarning, Reason: "HostsNotReset",
 			Message: fmt.Sprintf("%s, which still contain the cluster and cannot be claimed: to remove it from a host, run `kubectl bpa hosts reset -n %s HOST`",
-				cutList("released ", used), p.Namespace),
+				cutList("released ", used), p.HostNamespace()),
 		}})
 	}
 	return nil
@@ -274,6 +275,7 @@ func (r *Reconciler) giveBack(ctx context.Context, p *v1alpha1.Provisioning, see
 	}
 	released, leaves, err := r.hosts.GiveBack(ctx, ownerOf(p), names)
 	recordReleased(ctx, p, released)
+	err = errors.Join(err, r.emptyCopies(ctx, p, released))
 	if err != nil {
 		return fmt.Errorf("release hosts on which nothing was installed: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	runinformer "github.com/tektoncd/pipeline/pkg/client/injection/informers/pipeline/v1/pipelinerun/filtered"
 	taskruninformer "github.com/tektoncd/pipeline/pkg/client/injection/informers/pipeline/v1/taskrun/filtered"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	kubeclient "knative.dev/pkg/client/injection/kube/client"
@@ -101,16 +102,17 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	// The label contract.LabelCluster has the name of the Provisioning. Runs and their TaskRuns
 	// have this label, and so do the objects that the controller or the tasks write.
 	byLabel := impl.EnqueueLabelOfNamespaceScopedResource("", contract.LabelCluster)
-	for _, i := range []cache.SharedIndexInformer{runs.Informer(), taskRuns.Informer(), configMaps.Informer(), secrets.Informer(), bindings.Informer()} {
+	for _, i := range []cache.SharedIndexInformer{runs.Informer(), taskRuns.Informer(), configMaps.Informer(), secrets.Informer()} {
 		handle(ctx, i, byLabel)
 	}
+	handle(ctx, bindings.Informer(), enqueueTenant(impl.EnqueueKey))
 
 	wake := waker{lister: provisionings.Lister(), enqueue: impl.EnqueueKey}
 	addHandler(ctx, backups.Informer(), controller.HandleAll(wake.backupChanged))
 	wakeSoftware := softwareWaker{clusters: r.clusters, softwares: softwares.Lister(), enqueue: impl.EnqueueKey}
 	addHandler(ctx, softwares.Informer(), wakeSoftware.handler())
 	depot.OnChange(wakeSoftware.packagesChanged)
-	if err := errors.Join(IndexClusters(provisionings.Informer()), IndexClusters(softwares.Informer()), siteHosts.Watch(ctx, wake.hostChanged), siteHosts.Start(ctx)); err != nil {
+	if err := errors.Join(IndexClusters(provisionings.Informer()), IndexClusters(softwares.Informer()), siteHosts.Watch(ctx, wake.hostChanged), siteHosts.WatchTenants(ctx, wake.granted, wake.tenantChanged), siteHosts.Start(ctx)); err != nil {
 		logger.Fatalw("Cannot index the caches or watch hosts", "error", err)
 	}
 	go logOrphans(ctx, provisionings, siteHosts)
@@ -177,18 +179,35 @@ type waker struct {
 // also enqueues all Provisionings that may wait for a host. These are the ones that still need
 // something, and the ones with problems of hosts: their cluster can be Ready although a lost host is
 // not replaced yet. A cluster that is only unhealthy waits for no host.
-func (w waker) hostChanged(namespace, _ string, holders ...string) {
+func (w waker) hostChanged(namespace, _ string, holders ...types.NamespacedName) {
+	all, err := w.lister.List(labels.Everything())
+	if err != nil {
+		return
+	}
+	for _, p := range all {
+		if p.HostNamespace() != namespace {
+			continue
+		}
+		held := slices.Contains(holders, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+		if held || !p.Status.NeedsNothing() || p.Status.GetCondition(v1alpha1.ConditionHostsHealthy).IsFalse() {
+			w.enqueue(key{Namespace: p.Namespace, Name: p.Name})
+		}
+	}
+}
+
+// granted enqueues the Provisionings that may wait for a policy of this namespace, as hostChanged does for its hosts.
+func (w waker) granted(namespace string) { w.hostChanged(namespace, "") }
+
+// tenantChanged enqueues the Provisionings of a namespace that may wait for a label of the namespace, which a policy
+// wants, or for a higher limit of hosts.
+func (w waker) tenantChanged(namespace string) {
 	all, err := w.lister.Provisionings(namespace).List(labels.Everything())
 	if err != nil {
 		return
 	}
 	for _, p := range all {
-		held := false
-		for _, holder := range holders {
-			held = held || holder == p.Name
-		}
-		if held || !p.Status.NeedsNothing() || p.Status.GetCondition(v1alpha1.ConditionHostsHealthy).IsFalse() {
-			w.enqueue(key{Namespace: namespace, Name: p.Name})
+		if !p.Status.NeedsNothing() || p.Status.GetCondition(v1alpha1.ConditionHostsHealthy).IsFalse() {
+			w.enqueue(key{Namespace: p.Namespace, Name: p.Name})
 		}
 	}
 }

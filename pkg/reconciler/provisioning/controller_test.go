@@ -8,6 +8,7 @@ import (
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -79,14 +80,31 @@ func TestWaker(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	for _, tenant := range []string{"tenant-a", "tenant-b"} { // two clusters of one name, with hosts in one pool
+		add(tenant, "edge", "key", true)
+		edge, _, _ := indexer.GetByKey(tenant + "/edge")
+		edge.(*v1alpha1.Provisioning).Spec.HostNamespace = "pool"
+	}
+
 	for name, test := range map[string]struct {
 		change func(waker)
 		want   []string
 	}{
-		"a host nobody holds":                             {func(w waker) { w.hostChanged("site", "host-1", "") }, []string{"site/undefaulted", "site/waiting"}},
-		"a host where a lost one is not replaced yet":     {func(w waker) { w.hostChanged("third", "host-9", "") }, []string{"third/ready-but-lacking"}},
-		"a host that a ready one held":                    {func(w waker) { w.hostChanged("site", "host-1", "ready", "") }, []string{"site/ready", "site/undefaulted", "site/waiting"}},
-		"a host of an unhealthy one":                      {func(w waker) { w.hostChanged("site", "host-2", "unhealthy") }, []string{"site/undefaulted", "site/unhealthy", "site/waiting"}},
+		"a host nobody holds":                         {func(w waker) { w.hostChanged("site", "host-1", types.NamespacedName{}) }, []string{"site/undefaulted", "site/waiting"}},
+		"a host where a lost one is not replaced yet": {func(w waker) { w.hostChanged("third", "host-9", types.NamespacedName{}) }, []string{"third/ready-but-lacking"}},
+		"a host that a ready one held": {func(w waker) {
+			w.hostChanged("site", "host-1", types.NamespacedName{Namespace: "site", Name: "ready"}, types.NamespacedName{})
+		}, []string{"site/ready", "site/undefaulted", "site/waiting"}},
+		"a host of an unhealthy one": {func(w waker) {
+			w.hostChanged("site", "host-2", types.NamespacedName{Namespace: "site", Name: "unhealthy"})
+		}, []string{"site/undefaulted", "site/unhealthy", "site/waiting"}},
+		"a host of a namesake in another namespace": {func(w waker) {
+			w.hostChanged("third", "host-9", types.NamespacedName{Namespace: "site", Name: "ready"})
+		}, []string{"third/ready-but-lacking"}},
+		"a host of a pool that a tenant's cluster held": {func(w waker) {
+			w.hostChanged("pool", "host-1", types.NamespacedName{Namespace: "tenant-a", Name: "edge"})
+		}, []string{"tenant-a/edge"}},
+		"a free host of a pool":                           {func(w waker) { w.hostChanged("pool", "host-1", types.NamespacedName{}) }, nil},
 		"the key that only a run for Softwares waits for": {func(w waker) { w.secretChanged("fifth", "key") }, []string{"fifth/ready-with-software"}},
 		"a Secret with variables of a ready one":          {func(w waker) { w.secretChanged("sixth", "registry") }, []string{"sixth/ready-with-variables"}},
 		"a key":                                           {func(w waker) { w.secretChanged("site", "key") }, []string{"site/waiting"}},

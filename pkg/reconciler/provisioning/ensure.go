@@ -100,7 +100,7 @@ func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning
 	}
 	var secrets []string
 	if operation.Has(contract.TaskSelectHosts) {
-		if secrets, err = r.secretsOfTask(ctx, p, request); err != nil {
+		if secrets, err = r.ensureHostAccess(ctx, p, &request); err != nil {
 			return "", "", err
 		}
 	}

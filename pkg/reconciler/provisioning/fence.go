@@ -18,7 +18,7 @@ func userOf(p *v1alpha1.Provisioning) contract.User {
 // fence asks Metal3 to power off lost hosts. The annotation that it writes on each host has the time
 // of the request, so that the time limit of Metal3 outlives a restart of the controller.
 func (r *Reconciler) fence(ctx context.Context, p *v1alpha1.Provisioning, next plan.Step) error {
-	asked, err := r.hosts.Fence(ctx, userOf(p), next.Hosts, r.clock.Now())
+	asked, err := r.hosts.Fence(ctx, ownerOf(p), userOf(p), next.Hosts, r.clock.Now())
 	if len(asked) > 0 {
 		recordEvents(ctx, p, []plan.Event{{
 			Type: corev1.EventTypeNormal, Reason: plan.ReasonFencing,

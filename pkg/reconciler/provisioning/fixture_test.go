@@ -127,6 +127,7 @@ type fakeHosts struct {
 	imaged   []string // "host=node" and the checksum of the image
 	leaving  string   // the name of a host whose image Metal3 cannot remove; empty: there is none
 	// poweredOn are the names of the hosts that were switched on, fenced those that were switched off.
+	tenancy           hosts.Tenancy
 	poweredOn, fenced []string
 	err               error
 }
@@ -145,6 +146,10 @@ func held() *fakeHosts {
 
 func (f *fakeHosts) All(context.Context, string) ([]hosts.Host, error) {
 	return slices.Clone(f.all), f.err
+}
+
+func (f *fakeHosts) Tenancy(context.Context, hosts.Owner) (hosts.Tenancy, error) {
+	return f.tenancy, nil
 }
 
 func (f *fakeHosts) Held(_ context.Context, owner hosts.Owner) ([]hosts.Host, error) {
@@ -219,9 +224,9 @@ func (f *fakeHosts) PowerOn(_ context.Context, owner hosts.Owner, names []string
 }
 
 // Fence and Unfence behave like those of package claim.
-func (f *fakeHosts) Fence(_ context.Context, user contract.User, names []string, at time.Time) (changed []string, err error) {
+func (f *fakeHosts) Fence(_ context.Context, owner hosts.Owner, user contract.User, names []string, at time.Time) (changed []string, err error) {
 	for i, h := range f.all {
-		if (hosts.Owner{Namespace: user.Namespace, Name: user.Name}).Holds(h) && h.Holder.UID == user.UID && h.Lost && h.PowerManaged && slices.Contains(names, h.Name) {
+		if owner.Holds(h) && h.Holder.UID == user.UID && h.Lost && h.PowerManaged && slices.Contains(names, h.Name) {
 			f.all[i].Fence = hosts.Fence{At: at, By: user}
 			f.fenced, changed = append(f.fenced, h.Name), append(changed, h.Name)
 		}

@@ -43,7 +43,7 @@ func (r *Reconciler) releaseGivenUp(ctx context.Context, p *v1alpha1.Provisionin
 	}
 	released, err := r.hosts.ReleaseGivenUp(ctx, ownerOf(p), names)
 	recordReleased(ctx, p, released)
-	if err != nil {
+	if err = errors.Join(err, r.emptyCopies(ctx, p, released)); err != nil {
 		return fmt.Errorf("release the hosts that select-hosts gave up: %w", err)
 	}
 	return nil
@@ -71,6 +71,10 @@ func (r *Reconciler) imageClaimed(ctx context.Context, p *v1alpha1.Provisioning,
 	if len(due) == 0 {
 		return nil
 	}
-	_, err = r.hosts.Image(ctx, ownerOf(p), *image, due)
+	beside, err := r.copySecrets(ctx, p, *image, due, claimed)
+	if err != nil {
+		return err
+	}
+	_, err = r.hosts.Image(ctx, ownerOf(p), beside, due)
 	return err
 }

@@ -26,8 +26,8 @@ func logOrphans(ctx context.Context, provisionings informers.ProvisioningInforme
 	}
 	logger := logging.FromContext(ctx)
 	orphans, err := site.Orphans(ctx, func(o hosts.Owner) bool {
-		_, err := provisionings.Lister().Provisionings(o.Namespace).Get(o.Name)
-		return err == nil
+		p, err := provisionings.Lister().Provisionings(o.Namespace).Get(o.Name)
+		return err == nil && ownerOf(p) == o // a Provisioning never releases hosts of another namespace than its own hosts
 	})
 	if err != nil {
 		logger.Warnw("Cannot check whether hosts are claimed by Provisionings that do not exist", "error", err)

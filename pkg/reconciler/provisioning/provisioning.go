@@ -88,7 +88,7 @@ func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconc
 		}
 	}
 	if next.Do == plan.Release && err == nil {
-		return nil // the finalizer is removed and the object is deleted, so no status can be written
+		return r.revokePool(ctx, p.Namespace, p.Name) // the finalizer is removed and the object is deleted, so no status can be written
 	}
 	waits, beside := r.followSelectHosts(ctx, p, seen, next)
 	beside = errors.Join(beside, r.unfence(ctx, p, seen), r.moveEndpoint(ctx, p, &seen), r.ownRequests(ctx, p))

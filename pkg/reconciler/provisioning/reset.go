@@ -93,9 +93,9 @@ func (r *Reconciler) heldWithFacts(ctx context.Context, p *v1alpha1.Provisioning
 	if err != nil {
 		return nil, err
 	}
-	all, err := r.hosts.All(ctx, p.Namespace)
+	all, err := r.hosts.All(ctx, p.HostNamespace())
 	if err != nil {
-		return nil, fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
+		return nil, fmt.Errorf("list the hosts of namespace %s: %w", p.HostNamespace(), err)
 	}
 	for i, h := range held {
 		if known := slices.IndexFunc(all, func(a hosts.Host) bool { return a.UID == h.UID }); known >= 0 {

@@ -25,6 +25,9 @@ func (r *Reconciler) revokeHosts(ctx context.Context, p *v1alpha1.Provisioning, 
 	if next.Do == plan.StartRun || seen.Claiming() { // a run that starts needs the binding, which an earlier reconcile may have created already
 		return false, nil
 	}
+	if p.HostNamespace() != p.Namespace {
+		return r.revokeHostsInPool(ctx, p)
+	}
 	binding, err := r.bindings.RoleBindings(p.Namespace).Get(resources.HostsBindingName(p.Name))
 	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(binding, p) {
 		return false, nil
@@ -40,6 +43,18 @@ func (r *Reconciler) revokeHosts(ctx context.Context, p *v1alpha1.Provisioning, 
 		return false, fmt.Errorf("delete RoleBinding %s: %w", binding.Name, err)
 	}
 	return false, nil
+}
+
+// revokeHostsInPool is like revokeHosts, if the hosts are in another namespace.
+func (r *Reconciler) revokeHostsInPool(ctx context.Context, p *v1alpha1.Provisioning) (waits bool, err error) {
+	bindings, err := r.bindings.List(resources.PoolSelector(p.Namespace, p.Name))
+	if err != nil || len(bindings) == 0 {
+		return false, err
+	}
+	if waits, err = r.claimsLive(ctx, p); waits || err != nil {
+		return waits, err
+	}
+	return false, r.revokePool(ctx, p.Namespace, p.Name)
 }
 
 // claimsLive asks the API server itself whether a select-hosts is active, because the caches may

@@ -21,15 +21,17 @@ const (
 	mostBytes   = 1 << 20
 )
 
-// secretsOfTask returns the names, sorted, of the Secrets that select-hosts must be able to read.
+// secretsOfTask returns the names of the Secrets that select-hosts must be able to read.
 // There are two kinds: Secrets that a host could receive with its OS image, and Secrets with the
 // addresses of hosts. The second kind is needed only for hosts whose hardware details may contain
 // no address. The names cover every host that the task may choose, because only the task makes the
 // choice.
-func (r *Reconciler) secretsOfTask(ctx context.Context, p *v1alpha1.Provisioning, request contract.Request) ([]string, error) {
-	all, err := r.hosts.All(ctx, p.Namespace)
+//
+// given are in the namespace of the Provisioning, addresses in that of the hosts.
+func (r *Reconciler) secretsOfTask(ctx context.Context, p *v1alpha1.Provisioning, request contract.Request) (given, addresses []string, err error) {
+	all, err := r.hosts.All(ctx, p.HostNamespace())
 	if err != nil {
-		return nil, fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
+		return nil, nil, fmt.Errorf("list the hosts of namespace %s: %w", p.HostNamespace(), err)
 	}
 	var unread []string
 	for _, h := range all {
@@ -37,24 +39,44 @@ func (r *Reconciler) secretsOfTask(ctx context.Context, p *v1alpha1.Provisioning
 			unread = append(unread, h.Name)
 		}
 	}
-	names, err := r.hosts.NetworkDataSecrets(ctx, p.Namespace, unread)
+	addresses, err = r.hosts.NetworkDataSecrets(ctx, p.HostNamespace(), unread)
 	if err != nil {
-		return nil, fmt.Errorf("find the network data of the hosts of namespace %s: %w", p.Namespace, err)
+		return nil, nil, fmt.Errorf("find the network data of the hosts of namespace %s: %w", p.HostNamespace(), err)
 	}
 	if request.OSImage != nil {
-		given, err := secretsOfImage(request, all)
-		if err != nil {
-			return nil, err
+		if given, err = secretsOfImage(request, all); err != nil {
+			return nil, nil, err
 		}
-		names = append(names, given...)
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
+	names := append(slices.Clone(given), addresses...)
 	if n := len(strings.Join(names, `","`)); n > mostBytes {
-		return nil, fmt.Errorf("the hosts that fit could need %d Secrets, whose names have %d bytes in total, but one Role is limited to %d bytes: remove $(host) or $(node) from "+
+		return nil, nil, fmt.Errorf("the hosts that fit could need %d Secrets, whose names have %d bytes in total, but one Role is limited to %d bytes: remove $(host) or $(node) from "+
 			"spec.osImage, or spread the hosts over several namespaces", len(names), n, mostBytes)
 	}
-	return names, nil
+	return given, addresses, nil
+}
+
+// ensureHostAccess gives select-hosts access to hosts in another namespace, and writes into the request how many
+// of them the namespace may hold. It returns the names of the Secrets that the task reads in the namespace of the Provisioning.
+func (r *Reconciler) ensureHostAccess(ctx context.Context, p *v1alpha1.Provisioning, request *contract.Request) ([]string, error) {
+	tenancy, err := r.hosts.Tenancy(ctx, ownerOf(p))
+	if err != nil {
+		return nil, err
+	}
+	request.MaxHosts = tenancy.MaxHere()
+	given, addresses, err := r.secretsOfTask(ctx, p, *request)
+	if err != nil {
+		return nil, err
+	}
+	if p.HostNamespace() == p.Namespace {
+		return sorted(append(given, addresses...)), nil
+	}
+	return sorted(given), r.grantPool(ctx, p, tenancy, sorted(addresses))
+}
+
+func sorted(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // secretsOfImage returns the names of the Secrets that spec.osImage names, for every possible pair

@@ -21,6 +21,8 @@ import (
 type Hosts interface {
 	// All returns the hosts of a namespace, from a cache.
 	All(ctx context.Context, namespace string) ([]hosts.Host, error)
+	// Tenancy returns what the namespace of an owner may do with hosts, from a cache.
+	Tenancy(ctx context.Context, owner hosts.Owner) (hosts.Tenancy, error)
 	// Held returns the hosts that an owner holds, from a cache.
 	Held(ctx context.Context, owner hosts.Owner) ([]hosts.Host, error)
 	// HeldLive is like Held, but reads from the API server itself.
@@ -49,10 +51,10 @@ type Hosts interface {
 	// PowerOn asks Metal3 to switch on those of the named hosts that the owner holds for a node. It
 	// returns the names of the hosts that it changed.
 	PowerOn(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
-	// Fence asks Metal3 to power off those of the named hosts that the user holds and that are lost.
+	// Fence asks Metal3 to power off those of the named hosts that the owner holds and that are lost, for the user.
 	// Unfence asks Metal3 to power on those that Fence has powered off and that are not lost any more.
 	// Both return the names of the hosts that they changed.
-	Fence(ctx context.Context, user contract.User, names []string, at time.Time) ([]string, error)
+	Fence(ctx context.Context, owner hosts.Owner, user contract.User, names []string, at time.Time) ([]string, error)
 	Unfence(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
 	// Image asks Metal3 to install the image on claimed hosts. nodes maps the name of each host to
 	// its node. Image reads from the API server itself and returns the names of the hosts that it
@@ -61,7 +63,7 @@ type Hosts interface {
 }
 
 func ownerOf(p *v1alpha1.Provisioning) hosts.Owner {
-	return hosts.Owner{Namespace: p.Namespace, Name: p.Name}
+	return hosts.OwnerIn(p.HostNamespace(), p.Namespace, p.Name)
 }
 
 // observeSite reads the hosts that this Provisioning holds and the hosts of its nodes, from the
@@ -118,7 +120,7 @@ func (r *Reconciler) observeLosses(ctx context.Context, p *v1alpha1.Provisioning
 type lookup func(ctx context.Context, namespace string, names []string) ([]hosts.Host, error)
 
 func (r *Reconciler) observeHosts(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen, names []string, by lookup, live bool) error {
-	found, err := by(ctx, p.Namespace, names)
+	found, err := by(ctx, p.HostNamespace(), names)
 	if err != nil {
 		return err
 	}
@@ -170,9 +172,9 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	if err := r.observeBackups(ctx, p, seen); err != nil { // etcd may have lost its majority only now
 		return err
 	}
-	all, err := r.hosts.All(ctx, p.Namespace)
+	all, err := r.hosts.All(ctx, p.HostNamespace())
 	if err != nil {
-		return fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
+		return fmt.Errorf("list the hosts of namespace %s: %w", p.HostNamespace(), err)
 	}
 	addMACs(seen, all)
 	seen.Hosts = &plan.Need{}
@@ -183,23 +185,29 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	if step.NeedsNoHosts() {
 		return r.observeKey(ctx, p, seen)
 	}
+	tenancy, err := r.hosts.Tenancy(ctx, ownerOf(p))
+	if err != nil {
+		return err
+	}
 	request := step.Request
 	var noFit *assign.NoFit
 	seen.PassOver = seen.PassedOverHosts()
+	if tenancy.Refused != "" {
+		return r.observeNoHosts(ctx, p, seen, all, tenancy.Refused, now)
+	}
 	found, err := fits(request, *seen, all)
 	if errors.As(err, &noFit) {
 		seen.PassOver = slices.DeleteFunc(seen.PassOver, seen.SoftlyPassedOver)
 		found, err = fits(request, *seen, all)
 	}
 	if errors.As(err, &noFit) {
-		seen.RemoveFirst = true
-		if step, _ = plan.Upcoming(*seen, now); removes() {
-			return r.observeRemoval(ctx, p, step, seen, all, now)
-		}
-		return r.observeWithoutHosts(ctx, p, seen, noFit.Error(), now)
+		return r.observeNoHosts(ctx, p, seen, all, noFit.Error(), now)
 	}
 	if err != nil {
 		return fmt.Errorf("assign hosts: %w", err)
+	}
+	if over := overLimit(request, tenancy, *seen, hostsOf(found)); over != "" {
+		return r.observeNoHosts(ctx, p, seen, all, over, now)
 	}
 	seen.Qualify(&p.Spec, plan.AssignedTo(found, all))
 	if missing := found.MissingStandby(request); len(missing) > 0 {
@@ -208,6 +216,23 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 		}
 	}
 	return r.observeKey(ctx, p, seen)
+}
+
+// hostsOf returns the names of the hosts of an assignment.
+func hostsOf(found assign.Assignment) (names []string) {
+	for _, placed := range found {
+		names = append(names, placed.Host)
+	}
+	return names
+}
+
+// observeNoHosts is called if there is no host for a node: a removal, which can free hosts, comes first.
+func (r *Reconciler) observeNoHosts(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen, all []hosts.Host, missing string, now time.Time) error {
+	seen.RemoveFirst = true
+	if step, _ := plan.Upcoming(*seen, now); step.Request.Remove != nil {
+		return r.observeRemoval(ctx, p, step, seen, all, now)
+	}
+	return r.observeWithoutHosts(ctx, p, seen, missing, now)
 }
 
 // observeWithoutHosts is called if there is no host for lost nodes: what needs none goes on without them.

@@ -375,11 +375,11 @@ func TestSecretsOfTheTask(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := (&Reconciler{hosts: site}).secretsOfTask(t.Context(), p, request)
+		given, addresses, err := (&Reconciler{hosts: site}).secretsOfTask(t.Context(), p, request)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
+		if diff := cmp.Diff(tc.want, sorted(append(given, addresses...))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -392,7 +392,7 @@ func TestSecretsOfTheTask(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (&Reconciler{hosts: site}).secretsOfTask(t.Context(), p, request); err == nil || !strings.Contains(err.Error(), "remove $(host) or $(node)") {
+		if _, _, err := (&Reconciler{hosts: site}).secretsOfTask(t.Context(), p, request); err == nil || !strings.Contains(err.Error(), "remove $(host) or $(node)") {
 			t.Errorf("error %.200v: want one that says what to do", err)
 		}
 	}

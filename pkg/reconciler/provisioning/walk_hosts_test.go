@@ -114,6 +114,10 @@ func calledHosts(all []hosts.Host, names []string) []hosts.Host {
 
 func (f simHosts) All(context.Context, string) ([]hosts.Host, error) { return f.cached(), nil }
 
+func (f simHosts) Tenancy(context.Context, hosts.Owner) (hosts.Tenancy, error) {
+	return hosts.Tenancy{}, nil
+}
+
 func (f simHosts) Held(_ context.Context, owner hosts.Owner) ([]hosts.Host, error) {
 	return heldBy(f.cached(), owner), nil
 }
@@ -185,8 +189,8 @@ func (f simHosts) PowerOn(ctx context.Context, owner hosts.Owner, names []string
 	return f.each(names, func(name []string) ([]string, error) { return claim.PowerOn(ctx, f.live, owner, name) })
 }
 
-func (f simHosts) Fence(ctx context.Context, user contract.User, names []string, at time.Time) ([]string, error) {
-	return f.each(names, func(name []string) ([]string, error) { return claim.Fence(ctx, f.live, user, name, at) })
+func (f simHosts) Fence(ctx context.Context, owner hosts.Owner, user contract.User, names []string, at time.Time) ([]string, error) {
+	return f.each(names, func(name []string) ([]string, error) { return claim.Fence(ctx, f.live, owner, user, name, at) })
 }
 
 func (f simHosts) Unfence(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {

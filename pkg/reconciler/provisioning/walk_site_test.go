@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	rbaclisters "k8s.io/client-go/listers/rbac/v1"
 	clock "k8s.io/utils/clock/testing"
@@ -331,12 +332,12 @@ func (w *simSite) changed(kind string, before, after simObject) {
 	}
 }
 
-// holderOf returns the name of the holder of a host; empty: it has none, or does not exist.
-func holderOf(o simObject) string {
+// holderOf returns the holder of a host; empty: it has none, or does not exist.
+func holderOf(o simObject) types.NamespacedName {
 	if h, ok := o.(*metal3.BareMetalHost); ok && h.Spec.ConsumerRef != nil {
-		return h.Spec.ConsumerRef.Name
+		return types.NamespacedName{Namespace: h.Spec.ConsumerRef.Namespace, Name: h.Spec.ConsumerRef.Name}
 	}
-	return ""
+	return types.NamespacedName{}
 }
 
 // settle lets the site work until nothing happens any more and nothing is wrong. It returns what is still wrong at

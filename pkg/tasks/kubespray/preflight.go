@@ -250,7 +250,7 @@ func advice(in Input, n contract.Node, err error) string {
 		// short, because task.FailureOf cuts the end of a long message.
 		return fmt.Sprintf("Nothing was changed on any node. If that cluster is needed, use another host. If not, release the host and remove that cluster: "+
 			`kubectl patch bmh %s -n %s --type=merge -p '{"spec":{"consumerRef":null}}', then kubectl bpa hosts reset %s -n %s --force.`,
-			n.Host, in.Request.Namespace, n.Host, in.Request.Namespace)
+			n.Host, in.Request.HostNamespace(), n.Host, in.Request.HostNamespace())
 	case contract.ReasonInternal:
 		return "Log in to the machine and find out why the command fails there."
 	case contract.ReasonInvalidRequest:

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 	"github.com/akraino-icn/bpa/pkg/hosts/claim"
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
@@ -159,10 +160,11 @@ func because(err error) error {
 	var address *assign.AddressError
 	var imaged *imaging.Failed
 	var secrets *claim.MissingSecrets
+	var limit *hosts.OverLimit
 	switch {
 	case errors.As(err, &imaged): // first, because the error can also say that no other host replaces this one
 		return &task.Error{Reason: contract.ReasonHostProvisioningFailed, Host: imaged.Node, Err: err}
-	case errors.As(err, &nofit), errors.Is(err, claim.ErrContested):
+	case errors.As(err, &nofit), errors.As(err, &limit), errors.Is(err, claim.ErrContested):
 		return task.Because(contract.ReasonHostsNotAvailable, err)
 	case errors.As(err, &address):
 		return &task.Error{Reason: contract.ReasonAddressMissing, Host: address.Node, Err: err}

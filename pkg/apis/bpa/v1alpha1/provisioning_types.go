@@ -81,6 +81,11 @@ type ProvisioningSpec struct {
 	// +kubebuilder:validation:Pattern=`^$|^[0-9.]+/[0-9]{1,2}$`
 	PodSubnet string `json:"PodSubnet,omitempty"`
 
+	// HostNamespace is the namespace of the hosts, if administrators keep them apart from Provisionings. A
+	// HostDeployPolicy of Metal3 in that namespace must grant the hosts to the namespace of the
+	// Provisioning. The field cannot be changed. Default: the namespace of the Provisioning.
+	// +kubebuilder:validation:MaxLength=63
+	HostNamespace string `json:"hostNamespace,omitempty"`
 	// OSImage is the operating system image for chosen hosts that have no operating system yet. If
 	// it is not set, only hosts with an operating system can be chosen.
 	OSImage *OSImageSpec `json:"osImage,omitempty"`

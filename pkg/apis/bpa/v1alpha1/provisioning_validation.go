@@ -40,7 +40,7 @@ func (p *Provisioning) Validate(ctx context.Context) *apis.FieldError {
 	if old != nil {
 		errs = ratchet(errs, old, p)
 	}
-	return errs.Also(asked, p.validateEdit(old).ViaField("spec"))
+	return errs.Also(asked, p.validateHosts(old).ViaField("spec"), p.validateEdit(old).ViaField("spec"))
 }
 
 // AnnotationRestore requests a restore of the cluster from a Backup: see contract.AnnotationRestore.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -175,7 +176,7 @@ func (s Seen) restoreCommand(backup string) string {
 // declareDead returns the command that declares a machine dead. Metal3 does not notice that a machine has no
 // operating system any more.
 func (s Seen) declareDead(host string) string {
-	return fmt.Sprintf("`kubectl annotate bmh -n %s %s %s=dead`", s.Namespace, host, contract.AnnotationQuarantine)
+	return fmt.Sprintf("`kubectl annotate bmh -n %s %s %s=dead`", cmp.Or(s.Request.Pool, s.Namespace), host, contract.AnnotationQuarantine)
 }
 
 // deadHint tells a user what to do if a restore fails because the machine of a control plane, which looks

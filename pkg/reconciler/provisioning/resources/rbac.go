@@ -60,7 +60,7 @@ func MakeRoleBindings(p *v1alpha1.Provisioning, operation contract.Operation) []
 		if name := contract.ServiceAccountName(p.Name, task.Name); task.CallsAPI() {
 			all = append(all, makeBinding(p, name, task.Name, "Role", name))
 		}
-		if task.ClaimsHosts {
+		if task.ClaimsHosts && p.HostNamespace() == p.Namespace { // else MakePoolBindings
 			access = append(access, makeBinding(p, HostsBindingName(p.Name), task.Name, "ClusterRole", ClusterRoleSelectHosts))
 		}
 	}

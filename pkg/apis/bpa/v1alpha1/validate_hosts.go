@@ -1,0 +1,24 @@
+package v1alpha1
+
+import (
+	"cmp"
+
+	"knative.dev/pkg/apis"
+)
+
+// HostNamespace returns the namespace of the hosts.
+func (p *Provisioning) HostNamespace() string { return cmp.Or(p.Spec.HostNamespace, p.Namespace) }
+
+// validateHosts checks the namespace of the hosts. It is fixed, because the hosts that the Provisioning holds
+// are known by their names in this namespace: with another one, they would stay claimed for ever. Whether a
+// policy grants the hosts, only the controller can say: the policy may be created later.
+func (p *Provisioning) validateHosts(old *Provisioning) *apis.FieldError {
+	if old != nil && old.HostNamespace() != p.HostNamespace() {
+		return problem("hostNamespace", "to use hosts of another namespace, create another Provisioning", "it cannot be changed from %q to %q",
+			old.HostNamespace(), p.HostNamespace())
+	}
+	if name := p.Spec.HostNamespace; name != "" && !isLabel(name) {
+		return problem("hostNamespace", labelRule, "%q is not the name of a namespace", name)
+	}
+	return nil
+}
