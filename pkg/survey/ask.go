@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,6 +28,15 @@ type Server struct {
 	Logins    []Login
 	Pinned    ssh.HostKey // nil: its host key is not known
 	MACs      []string    // of the host
+}
+
+// Add adds addresses, without those that are empty or there already.
+func (s *Server) Add(addresses ...string) {
+	for _, address := range addresses {
+		if address != "" && !slices.Contains(s.Addresses, address) {
+			s.Addresses = append(s.Addresses, address)
+		}
+	}
 }
 
 // manyAtOnce bounds the number of servers that are asked in parallel.

@@ -76,6 +76,7 @@ var layers = []layer{
 
 	// Tasks and the reconciler do not import each other. They share only packages of lower layers.
 	{folder: "pkg/tasks/", ours: []string{"pkg/access/", "pkg/hosts/", "pkg/inventory/", "pkg/shrink/", "pkg/ansible/", "pkg/ssh/", "pkg/machine/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/", "pkg/backup/", "pkg/upgrade/", "pkg/plugin/", "pkg/secretvars/"}},
+	{folder: "pkg/survey/", ours: []string{"pkg/contract/", "pkg/machine/", "pkg/ssh/", "pkg/tasks/node/"}, foreign: []string{"golang.org/x/sync/"}},
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
 	{folder: "pkg/reconciler/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/change/", "pkg/client/", "pkg/health/", "pkg/hosts/", "pkg/ssh/", "pkg/backup/", "pkg/contract/", "pkg/plugin/", "pkg/runs/", "pkg/secretvars/", "pkg/settings/", "pkg/software/", "pkg/depot/protocol/"}},
 	{folder: "pkg/reconciler/packages/", ours: []string{"pkg/depot/client/", "pkg/depot/protocol/", "pkg/settings/"}},
@@ -84,7 +85,7 @@ var layers = []layer{
 	{folder: "pkg/reconciler/provisioning/plan/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/contract/", "pkg/health/", "pkg/hosts/", "pkg/inventory/", "pkg/plugin/", "pkg/runs/", "pkg/software/"}},
 	{folder: "pkg/change/", ours: []string{"pkg/contract/", "pkg/upgrade/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
-	{folder: "pkg/cli/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/backup/", "pkg/change/", "pkg/reconciler/provisioning/plan/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/plugin/", "pkg/runs/", "pkg/secretvars/", "pkg/settings/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/"}},
+	{folder: "pkg/cli/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/backup/", "pkg/change/", "pkg/reconciler/provisioning/plan/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/plugin/", "pkg/runs/", "pkg/secretvars/", "pkg/settings/", "pkg/ssh/", "pkg/survey/", "pkg/tasks/node/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 
 	{folder: "cmd/", ours: []string{"pkg/"}},
 	{folder: "test/", ours: []string{"pkg/", "test/"}},
