@@ -175,7 +175,7 @@ func (s *session) ask(ctx context.Context, all []*askedHost, limit time.Duration
 		servers[i] = a.server
 	}
 	count := 0
-	survey.AskAll(ctx, node.DialSSH, servers, limit, func(i int, answer survey.Answer) {
+	survey.AskAll(ctx, s.dial, servers, limit, func(i int, answer survey.Answer) {
 		a := all[i]
 		a.answer = answer
 		a.standing, a.why = survey.Judge(a.expected, answer)
