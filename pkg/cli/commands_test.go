@@ -127,6 +127,7 @@ func (w *terminal) run(ctx context.Context, args ...string) int {
 	root := newRoot(genericclioptions.NewConfigFlags(true), &session{
 		IOStreams: streams,
 		now:       w.clock,
+		dial:      onLoopback,
 		pace:      time.Millisecond,
 		connect: func() (*site, error) {
 			access := &clientcmd.PathOptions{GlobalFile: w.own, LoadingRules: &clientcmd.ClientConfigLoadingRules{ExplicitPath: ""}}

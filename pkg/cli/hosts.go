@@ -73,7 +73,7 @@ and the exit code is 3.`,
 	completeArgs(cmd)
 	o.scope.add(cmd)
 	o.output.add(cmd, formatName)
-	cmd.AddCommand(newHostsReset(s))
+	cmd.AddCommand(newHostsReset(s), newHostsAttach(s))
 	return cmd
 }
 

@@ -116,7 +116,7 @@ func (s *site) seen(ctx context.Context, p *v1alpha1.Provisioning) (plan.Seen, [
 	owner := ownerOf(p)
 	seen.Site = map[string]plan.Host{}
 	for _, h := range all.facts {
-		seen.Site[h.Name] = plan.HostOf(owner, string(p.UID), h)
+		seen.Site[h.Name] = plan.HostOf(owner, p.ClusterUID(), h)
 	}
 	held := slices.DeleteFunc(slices.Clone(all.facts), func(h hosts.Host) bool { return !owner.Holds(h) })
 	seen.Remember(nil)

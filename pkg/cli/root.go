@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
 const longHelp = `Follow and use the clusters that the Binary Provisioning Agent (BPA) installs on
@@ -32,6 +34,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 		now:       time.Now,
 		pace:      resetPace,
 		connect:   func() (*site, error) { return connect(flags) },
+		dial:      node.DialSSH,
 	})
 	root.SetArgs(args)
 	return finish(root.ExecuteContext(ctx), streams)
@@ -56,6 +59,7 @@ type session struct {
 	now     func() time.Time
 	pace    time.Duration // between two looks at a run
 	connect func() (*site, error)
+	dial    node.Dial
 }
 
 func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {

@@ -60,6 +60,12 @@ const (
 	// values of the fields that BPA replaced in the host's spec. They are restored when the host is
 	// released.
 	AnnotationOSImageBefore = "bpa.akraino.org/os-image-before"
+	// AnnotationDetachedByRestore is on a host that `machine restore` has detached, with the time. RestoredPaused and
+	// RestoredDetached are the values of Metal3's annotations paused and detached that it adds. The bootstrap module
+	// has the same values in internal/restore.
+	AnnotationDetachedByRestore = "bpa.akraino.org/restored-by-machine"
+	RestoredPaused              = "bpa-machine-restore"
+	RestoredDetached            = `{"deleteAction":"delay","force":true}`
 	// AnnotationUsedBy is on a host on which a playbook of BPA has run since the host was last reset
 	// or received its operating system. Its value is a User, whose cluster may still be on the host.
 	// Only this Provisioning can claim the host. The controller writes the annotation. It removes

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -102,8 +103,8 @@ func printReport(w io.Writer, l layout.Layout, r restore.Report, now time.Time) 
 	if len(r.Deleting) > 0 {
 		fmt.Fprintf(w, "\nThese Provisionings were being deleted, which goes on after the start, with a reset of their hosts over SSH: %s.\n", strings.Join(r.Deleting, ", "))
 	}
-	fmt.Fprintf(w, "\nNext:\n  machine start   or, on a new machine: machine up --no-backup\n  Compare each host with what runs on it. A host that has got a cluster since the backup looks free above.\n"+
-		"  machine attach-hosts NAMESPACE/NAME ...   or: machine attach-hosts --all\n  kubectl bpa resume NAME\n")
+	fmt.Fprintf(w, "\nNext:\n  machine start   or, on a new machine: machine up --no-backup\n  machine attach-hosts   asks each server who it is, and attaches those that agree\n"+
+		"  machine attach-hosts NAMESPACE/NAME ...   for the others, when you have compared them with what runs on them\n  kubectl bpa resume NAME\n")
 }
 
 func printHosts(w io.Writer, hosts []restore.Host) {
@@ -120,15 +121,22 @@ func printHosts(w io.Writer, hosts []restore.Host) {
 }
 
 func attachHostsCommand(l layout.Layout) *cobra.Command {
-	var all bool
+	var all, list bool
 	cmd := &cobra.Command{
-		Use:   "attach-hosts [NAMESPACE/NAME ... | --all]",
-		Short: "List the hosts that a restore has detached, or attach them: Metal3 and BPA change them again",
-		Long: "List the hosts that a restore has detached, or attach those that are named: Metal3 and BPA change them again.\n" +
-			"Metal3 can switch off or erase a host that runs another cluster than the machine believes: compare it first.",
+		Use:   "attach-hosts [NAMESPACE/NAME ... | --all | --list]",
+		Short: "After a restore, ask each server who it is and attach the hosts that agree, or attach hosts by name",
+		Long: "Without a name, ask the server of each host that a restore has detached over SSH who it is (`kubectl bpa hosts attach -A`), and\n" +
+			"attach those that agree with the objects: Metal3 and BPA change them again. With --list, only list the hosts. With names or --all,\n" +
+			"attach hosts without asking. Metal3 can switch off or erase a host that runs another cluster than the machine believes.",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if all && len(names) > 0 {
 				return errors.New("name hosts, or use --all, not both")
+			}
+			if list && (all || len(names) > 0) {
+				return errors.New("--list attaches nothing: leave out the names and --all")
+			}
+			if !list && !all && len(names) == 0 {
+				return askServers(cmd, l)
 			}
 			api, err := kubernetes.NewClient(layout.APIServer, l.PKI())
 			if err != nil {
@@ -137,8 +145,25 @@ func attachHostsCommand(l layout.Layout) *cobra.Command {
 			return attachHosts(cmd.Context(), cmd.OutOrStdout(), api, names, all)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "attach all hosts that a restore has detached")
+	cmd.Flags().BoolVar(&all, "all", false, "attach all hosts that a restore has detached, without asking")
+	cmd.Flags().BoolVar(&list, "list", false, "list the hosts that a restore has detached, and attach none")
 	return cmd
+}
+
+// askServers lets kubectl-bpa, which has the SSH client of the product, ask the servers and attach the hosts that agree.
+// Its exit code 3 says that hosts wait, which its output explains.
+func askServers(cmd *cobra.Command, l layout.Layout) error {
+	program := l.Bin("kubectl-bpa")
+	if _, err := os.Stat(program); err != nil {
+		return fmt.Errorf("no server was asked: %w: run `make build` in a checkout of the source, or use --list and attach hosts by name", err)
+	}
+	ask := exec.CommandContext(cmd.Context(), program, "hosts", "attach", "-A", "--kubeconfig="+l.Kubeconfig())
+	ask.Stdout, ask.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
+	err := ask.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 3 {
+		return nil
+	}
+	return err
 }
 
 func attachHosts(ctx context.Context, w io.Writer, api *kubernetes.Client, names []string, all bool) error {

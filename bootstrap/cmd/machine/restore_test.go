@@ -160,3 +160,26 @@ func TestAnInterruptedRestoreIsCompletedByTheStart(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 }
+
+// Without a name, the command lets kubectl-bpa ask the servers.
+func TestAttachHostsAsksTheServers(t *testing.T) {
+	l := layout.Layout{Root: t.TempDir()}
+	if _, err := runCommand(t, l, "attach-hosts"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "no server was asked") {
+		t.Fatalf("%v", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(l.Bin("kubectl-bpa")), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for code, fails := range map[string]bool{"0": false, "3": false, "1": true} {
+		if err := os.WriteFile(l.Bin("kubectl-bpa"), []byte("#!/bin/sh\necho asked \"$@\"\nexit "+code+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		out, err := runCommand(t, l, "attach-hosts")
+		if want := "asked hosts attach -A --kubeconfig=" + l.Kubeconfig(); (err != nil) != fails || !strings.Contains(out, want) {
+			t.Errorf("exit code %s: %v\n%s", code, err, out)
+		}
+	}
+	if _, err := runCommand(t, l, "attach-hosts", "--list", "a/b"); err == nil || !strings.Contains(err.Error(), "leave out the names") {
+		t.Errorf("%v", err)
+	}
+}

@@ -79,7 +79,7 @@ func Provisioning(p *v1alpha1.Provisioning, site settings.Depot) (contract.Reque
 	request := contract.Request{
 		Provisioning:      p.Name,
 		Namespace:         p.Namespace,
-		UID:               string(p.UID),
+		UID:               p.ClusterUID(),
 		Cluster:           p.ClusterName(),
 		Patched:           patchLevel(p.Annotations[contract.AnnotationPatch]),
 		Release:           p.Spec.Kubespray.Release,

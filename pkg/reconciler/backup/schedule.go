@@ -69,7 +69,7 @@ func (s *Scheduler) Reconcile(ctx context.Context, key string) error {
 func (s *Scheduler) observe(p *v1alpha1.Provisioning) (plan.Timetable, error) {
 	t := plan.Timetable{Policy: p.Spec.Backup, Installed: p.Status.InstalledDigest != "", Leaving: p.DeletionTimestamp != nil, MinAge: s.settings().BackupMinAge}
 	t.Mark, _ = time.Parse(time.RFC3339, p.Annotations[contract.AnnotationBackupScheduled]) // zero if there is none, or if a user has changed it
-	all, err := s.backups.Backups(p.Namespace).List(labels.SelectorFromSet(labels.Set{contract.LabelBackupOf: string(p.UID)}))
+	all, err := s.backups.Backups(p.Namespace).List(labels.SelectorFromSet(labels.Set{contract.LabelBackupOf: p.ClusterUID()}))
 	if err != nil {
 		return t, fmt.Errorf("list Backups: %w", err)
 	}
@@ -90,7 +90,7 @@ func (s *Scheduler) apply(ctx context.Context, p *v1alpha1.Provisioning, due pla
 		b := &v1alpha1.Backup{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: p.Namespace, Name: plan.Name(p.Name, due.Create),
-				Labels:      map[string]string{contract.LabelBackupOf: string(p.UID), "app.kubernetes.io/part-of": "bpa", "app.kubernetes.io/managed-by": "bpa-controller"},
+				Labels:      map[string]string{contract.LabelBackupOf: p.ClusterUID(), "app.kubernetes.io/part-of": "bpa", "app.kubernetes.io/managed-by": "bpa-controller"},
 				Annotations: map[string]string{contract.AnnotationBackupScheduled: due.Create.Format(time.RFC3339)},
 			},
 			Spec: v1alpha1.BackupSpec{Provisioning: p.Name},

@@ -12,7 +12,7 @@ import (
 )
 
 func userOf(p *v1alpha1.Provisioning) contract.User {
-	return contract.User{Namespace: p.Namespace, Name: p.Name, UID: string(p.UID)}
+	return contract.User{Namespace: p.Namespace, Name: p.Name, UID: p.ClusterUID()}
 }
 
 // fence asks Metal3 to power off lost hosts. The annotation that it writes on each host has the time

@@ -25,7 +25,7 @@ func (r *Reconciler) imageHosts(ctx context.Context, p *v1alpha1.Provisioning, s
 	}
 	// Hosts of an earlier Provisioning of this name get no image and no power: its cluster may still
 	// run on them.
-	claimed := slices.DeleteFunc(slices.Clone(held), func(h hosts.Host) bool { return h.Holder.UID != string(p.UID) })
+	claimed := slices.DeleteFunc(slices.Clone(held), func(h hosts.Host) bool { return h.Holder.UID != p.ClusterUID() })
 	return errors.Join(r.releaseGivenUp(ctx, p, seen, held), r.imageClaimed(ctx, p, seen, claimed), r.powerOn(ctx, p, seen, claimed))
 }
 

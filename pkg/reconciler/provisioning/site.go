@@ -137,7 +137,7 @@ func (r *Reconciler) observeHosts(ctx context.Context, p *v1alpha1.Provisioning,
 
 // hostOf converts a host into the facts that package plan needs.
 func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
-	return plan.HostOf(ownerOf(p), string(p.UID), h)
+	return plan.HostOf(ownerOf(p), p.ClusterUID(), h)
 }
 
 // fits returns a host for every node. If there is none for a node, the error is a *assign.NoFit.

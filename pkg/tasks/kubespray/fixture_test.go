@@ -38,7 +38,7 @@ type fixture struct {
 	// kubectl answers "kubectl get" on the control plane. waited is called for each "kubectl wait".
 	kubectl func() string
 	waited  func(command string)
-	// machine answers machineScript on the i-th SSH server.
+	// machine answers machine.IdentityScript on the i-th SSH server.
 	machine func(i int, command string, stdout io.Writer) int
 	// nodes answers kubectl commands about one node of the cluster.
 	nodes func(command string, stdout io.Writer) int

@@ -14,11 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/machine"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// says returns a fake machine that prints the given lines when machineScript runs on it.
+// says returns a fake machine that prints the given lines when machine.IdentityScript runs on it.
 func says(lines ...string) func(io.Writer) int {
 	return func(stdout io.Writer) int {
 		for _, line := range lines {
@@ -99,7 +100,7 @@ func (w *fixture) expectUntouched() {
 	w.t.Helper()
 	for i, server := range w.servers {
 		for _, command := range server.Commands() {
-			if command != "true" && command != "cat /etc/os-release" && command != "sh -c '"+machineScript+"'" && command != "sh -c 'fake inspect'" {
+			if command != "true" && command != "cat /etc/os-release" && command != "sh -c '"+machine.IdentityScript+"'" && command != "sh -c 'fake inspect'" {
 				w.t.Errorf("on server %d: %s", i+1, command)
 			}
 		}
@@ -150,7 +151,7 @@ func TestNodesOfAnOlderBuild(t *testing.T) {
 type iface struct{ name, address, bus, permanent string }
 
 // sysfs makes a folder tree with these network interfaces, and a program ip that prints the given
-// text. It returns a function that runs machineScript with this tree and this program.
+// text. It returns a function that runs machine.IdentityScript with this tree and this program.
 func sysfs(t *testing.T, ip string, ifaces ...iface) func(command string, stdout io.Writer) int {
 	t.Helper()
 	root := t.TempDir()
@@ -214,10 +215,10 @@ func TestMachineScript(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			sysfs(t, tc.ip, tc.ifaces...)("sh -c '"+machineScript+"'", &out)
-			got := parseMachine(out.Bytes())
-			if diff := cmp.Diff(tc.want, got.macs); diff != "" || got.name == "" {
-				t.Errorf("name %q, MAC addresses (-want +got):\n%s\n%s", got.name, diff, &out)
+			sysfs(t, tc.ip, tc.ifaces...)("sh -c '"+machine.IdentityScript+"'", &out)
+			got := machine.ParseIdentity(out.Bytes())
+			if diff := cmp.Diff(tc.want, got.MACs); diff != "" || got.Name == "" {
+				t.Errorf("name %q, MAC addresses (-want +got):\n%s\n%s", got.Name, diff, &out)
 			}
 		})
 	}

@@ -85,7 +85,7 @@ func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (contact
 // was imaged again has a new key, but keeps its UID. Its old pin does not count then: since the last
 // reset, no playbook has run on the host, and its MAC address still proves which machine it is.
 func (c contact) expected(in Input, n contract.Node) ssh.HostKey {
-	if in.Request.OSImage != nil && c.states[n.HostUID] != contract.HostUsed && len(parseMACs(n.MACs)) > 0 {
+	if in.Request.OSImage != nil && c.states[n.HostUID] != contract.HostUsed && len(machine.MACs(n.MACs)) > 0 {
 		return nil
 	}
 	return c.pins.Of(n.HostUID)

@@ -113,7 +113,7 @@ var (
 // A request without a UID is for a host that a user has named, so it accepts the cluster of another
 // owner. It needs a MAC address or a pinned key too: another machine may have the address of the host.
 func (c contact) checkOwn(in Input, n contract.Node, r machine.Report) error {
-	known := c.pins.Of(n.HostUID) != nil || len(parseMACs(n.MACs)) > 0
+	known := c.pins.Of(n.HostUID) != nil || len(machine.MACs(n.MACs)) > 0
 	switch {
 	case in.Request.UID == "":
 		if !known {

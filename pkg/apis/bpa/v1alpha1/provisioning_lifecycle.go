@@ -250,3 +250,12 @@ func (s *ProvisioningStatus) set(t apis.ConditionType, status corev1.ConditionSt
 		Type: t, Status: status, Severity: severities[t], Reason: reason, Message: message,
 	})
 }
+
+// ClusterUID returns the identity of the cluster: the UID of the Provisioning that has installed it. It survives a new
+// UID of the Provisioning, so that marks on machines and Backups stay those of this cluster.
+func (p *Provisioning) ClusterUID() string {
+	if p.Status.ClusterUID != "" {
+		return p.Status.ClusterUID
+	}
+	return string(p.UID)
+}

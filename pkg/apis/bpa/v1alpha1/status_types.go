@@ -10,6 +10,9 @@ import (
 type ProvisioningStatus struct {
 	duckv1.Status `json:",inline"`
 
+	// ClusterUID is the identity of the cluster on its machines, on its hosts and in its Backups, if it is
+	// not the UID of this Provisioning: an earlier Provisioning of the same name has installed the cluster.
+	ClusterUID string `json:"clusterUID,omitempty"`
 	// Run is the current or the last PipelineRun.
 	Run *RunStatus `json:"run,omitempty"`
 	// Progress is the progress of the current operation.
