@@ -80,7 +80,7 @@ func clusters(t *testing.T) int {
 
 func newScale(t *testing.T) *scale {
 	n := clusters(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute+time.Duration(n)*3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute+time.Duration(n)*3*time.Second)
 	t.Cleanup(cancel)
 	s := &scale{t: t, ctx: ctx, n: n}
 	prepareSiteOf(t, scaled)
@@ -93,7 +93,7 @@ func newScale(t *testing.T) *scale {
 	var err error
 	s.config, err = clientcmd.BuildConfigFromFlags("", shared.kubeconfig)
 	s.must(err)
-	s.config.QPS, s.config.DisableCompression = -1, true
+	s.config.QPS, s.config.DisableCompression, s.config.WarningHandler = -1, true, rest.NoWarnings{}
 	s.admin, err = client.NewWithWatch(s.config, client.Options{Scheme: scheme})
 	s.must(err)
 	s.fake, err = newFakeTekton(s.config)
@@ -163,7 +163,7 @@ func (s *scale) refuse() {
 	s.apply(0, s.n, 4096)
 	begun := time.Now()
 	c := startReplica(s.t, 0, s.proxy)
-	defer c.kill()
+	s.seen.replica = c
 	s.seen.await(s, s.n, c, "decided", func(p *v1alpha1.Provisioning) bool {
 		return p.Status.GetCondition(v1alpha1.ConditionReady).GetReason() == "HostsNotAvailable"
 	})
@@ -185,9 +185,7 @@ type starts struct {
 // the status shows the run.
 func (s *scale) start() starts {
 	s.t.Helper()
-	c := startReplica(s.t, 1, s.proxy)
-	s.seen.replica = c
-	c.awaitLeader(s)
+	c := s.seen.replica
 	before := s.proxy.since(nil)
 	s.proxy.mu.Lock()
 	s.proxy.keep = true
@@ -499,7 +497,7 @@ func (w *watched) await(s *scale, n int, c *replica, what string, is func(*v1alp
 			s.t.Fatalf("the controller exited: %v\n%s", err, c.output(s.t))
 		case <-s.ctx.Done():
 			text, _ := json.MarshalIndent(other, "", " ")
-			s.t.Fatalf("timeout: %s are %d of %d, and not %s\ncontroller:\n%.3000s", what, count, n, text, c.output(s.t))
+			s.t.Fatalf("timeout: %s are %d of %d, and not %s\ncontroller:\n%s", what, count, n, text, lastLines(c.output(s.t)))
 		}
 	}
 }
@@ -567,16 +565,8 @@ func (c *replica) kill() {
 	c.ended <- <-c.ended
 }
 
-// awaitLeader waits until the replica has taken over.
-func (c *replica) awaitLeader(s *scale) {
-	s.t.Helper()
-	for !strings.Contains(c.output(s.t), "has started leading") {
-		if s.ctx.Err() != nil {
-			s.t.Fatalf("timeout: the replica does not lead\n%s", c.output(s.t))
-		}
-		pauseFor(s.ctx, 200*time.Millisecond)
-	}
-}
+// lastLines returns the end of a log.
+func lastLines(log string) string { return log[max(0, len(log)-4000):] }
 
 // peak returns the largest resident memory so far, in MiB.
 func (c *replica) peak() float64 {
