@@ -39,8 +39,8 @@ type counter struct {
 
 // write is a request that changes something.
 type write struct {
-	verb, path string
-	body       []byte
+	verb, path, encoding string
+	body                 []byte
 }
 
 // newCounter starts a proxy to the API server of a configuration.
@@ -114,7 +114,7 @@ func (c *counter) note(r *http.Request, verb, resource string) []byte {
 	defer c.mu.Unlock()
 	c.calls[verb+" "+resource]++
 	if c.keep && isWrite(verb) && resource != "leases" && resource != "events" {
-		c.writes = append(c.writes, write{verb, r.URL.Path, body})
+		c.writes = append(c.writes, write{verb, r.URL.Path, r.Header.Get("Content-Type"), body})
 	}
 	return body
 }

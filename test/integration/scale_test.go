@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,8 +33,8 @@ import (
 )
 
 const (
-	scaled     = "scale"       // namespace of this file's Provisionings
-	plainScale = "scale-plain" // namespace of the plain clients
+	scaled     = "scale" // namespace of this file's Provisionings
+	plainScale = "plain" // namespace of the plain clients, as long as the other name: bodies have lengths in them
 	// hostsEach is the number of hosts for each cluster, of which it requests nodesEach.
 	hostsEach, nodesEach = 5, 4
 	// atOnce is the number of clients with which the test prepares the site.
@@ -226,8 +227,8 @@ func (s *scale) plain(made starts) {
 	begun := time.Now()
 	for _, w := range made.writes[:most] {
 		path := strings.Replace(w.path, "/namespaces/"+scaled, "/namespaces/"+plainScale, 1)
-		body := []byte(strings.ReplaceAll(string(w.body), `"namespace":"`+scaled+`"`, `"namespace":"`+plainScale+`"`))
-		request := plain.Post().AbsPath(path)
+		body := bytes.ReplaceAll(w.body, []byte(scaled), []byte(plainScale))
+		request := plain.Post().AbsPath(path).SetHeader("Content-Type", w.encoding)
 		switch w.verb {
 		case "update", "patch": // the same size, to the status of a Provisioning, which has no condition on its version
 			path = strings.TrimSuffix(path, "/status") + "/status"
