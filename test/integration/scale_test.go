@@ -99,6 +99,7 @@ func newScale(t *testing.T) *scale {
 	s.must(err)
 	s.fake, err = newFakeTekton(s.config)
 	s.must(err)
+	t.Cleanup(s.clear)
 	s.each(n*hostsEach, func(i int) error { return s.makeHost(ctx, scaled, i) })
 	s.must(s.fake.play(ctx, scaled))
 	s.seen = watchProvisionings(s)
@@ -108,6 +109,25 @@ func newScale(t *testing.T) *scale {
 	s.proxy = newCounter(t, s.config)
 	s.proxy.created = s.seen.started
 	return s
+}
+
+// clear deletes what the controllers of later tests would work on.
+func (s *scale) clear() {
+	ctx := context.Background()
+	for _, namespace := range []string{scaled, plainScale} {
+		for i := range s.n {
+			p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: clusterName(i)}}
+			err := s.admin.Patch(ctx, p, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+			if client.IgnoreNotFound(err) != nil {
+				s.t.Error(err)
+			}
+		}
+		for _, kind := range []client.Object{&v1alpha1.Provisioning{}, &tekton.PipelineRun{}, &tekton.TaskRun{}, &metal3.BareMetalHost{}} {
+			if err := s.admin.DeleteAllOf(ctx, kind, client.InNamespace(namespace)); err != nil {
+				s.t.Error(err)
+			}
+		}
+	}
 }
 
 func (s *scale) must(err error) {
