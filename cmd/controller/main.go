@@ -24,9 +24,9 @@ const component = "bpa-controller"
 func main() {
 	ctx := signals.NewContext()
 	config := injection.ParseAndGetRESTConfigOrDie()
-	// A run creates about twenty small objects. With client-go's default limits on requests this
-	// would take seconds.
-	config.QPS, config.Burst = 50, 100
+	// The first run of a cluster creates about twenty small objects, and a site can start hundreds of runs at a time.
+	// The API server limits its own load, so a high limit does no harm.
+	config.QPS, config.Burst = 400, 800
 	go provisioning.KeepSettings(ctx, kubernetes.NewForConfigOrDie(config)) // also while kinds are missing, so that a user can write them
 	if err := prerequisites.Ensure(ctx, config); err != nil {
 		if ctx.Err() != nil {

@@ -170,9 +170,8 @@ func (o Operation) Upgrades() bool {
 // Tasks returns the descriptions of the operation's tasks, in their order.
 func (o Operation) Tasks() []Task {
 	var all []Task
-	known := AllTasks()
 	for _, s := range o.Steps {
-		all = append(all, known[slices.IndexFunc(known, func(t Task) bool { return t.Name == s.Task })])
+		all = append(all, TaskOf(s.Task))
 	}
 	return all
 }

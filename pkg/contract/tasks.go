@@ -122,6 +122,12 @@ var BackupTask = Task{
 // AllTasks returns Tasks and BackupTask.
 func AllTasks() []Task { return append(slices.Clone(Tasks), BackupTask) }
 
+// TaskOf returns the task of this name, which exists.
+func TaskOf(name string) Task {
+	all := AllTasks()
+	return all[slices.IndexFunc(all, func(t Task) bool { return t.Name == name })]
+}
+
 // CallsAPI reports whether the task's account has a token for the bootstrap machine's API server.
 func (t Task) CallsAPI() bool { return len(t.Verbs) > 0 }
 

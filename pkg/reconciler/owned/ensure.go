@@ -31,6 +31,18 @@ type ForeignError struct{ What string }
 
 func (e *ForeignError) Error() string { return e.What + " exists and belongs to another object" }
 
+// Make is Ensure for an object that most likely does not exist: then it needs one request instead of two.
+func Make[T Kind](ctx context.Context, owner metav1.Object, client Client[T], want T, put func(have, want T)) (T, error) {
+	made, err := client.Create(ctx, want, metav1.CreateOptions{})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return Ensure(ctx, owner, client, want, put)
+	case err != nil:
+		return made, fmt.Errorf("create %T %s: %w", want, want.GetName(), err)
+	}
+	return made, nil
+}
+
 // Ensure creates the object want. If owner already controls an object of that name, Ensure updates the
 // existing object: put copies from want the fields that must be equal. Ensure writes only if the
 // objects differ in these fields.

@@ -5,11 +5,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"slices"
+	"time"
 
 	tektonclient "github.com/tektoncd/pipeline/pkg/client/injection/client"
 	tektonfactory "github.com/tektoncd/pipeline/pkg/client/injection/informers/factory/filtered"
 	runinformer "github.com/tektoncd/pipeline/pkg/client/injection/informers/pipeline/v1/pipelinerun/filtered"
 	taskruninformer "github.com/tektoncd/pipeline/pkg/client/injection/informers/pipeline/v1/taskrun/filtered"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -102,12 +104,19 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	// The label contract.LabelCluster has the name of the Provisioning. Runs and their TaskRuns
 	// have this label, and so do the objects that the controller or the tasks write.
 	byLabel := impl.EnqueueLabelOfNamespaceScopedResource("", contract.LabelCluster)
-	for _, i := range []cache.SharedIndexInformer{runs.Informer(), taskRuns.Informer(), configMaps.Informer(), secrets.Informer()} {
+	for _, i := range []cache.SharedIndexInformer{runs.Informer(), taskRuns.Informer(), secrets.Informer()} {
 		handle(ctx, i, byLabel)
 	}
 	handle(ctx, bindings.Informer(), enqueueTenant(impl.EnqueueKey))
+	handle(ctx, configMaps.Informer(), func(o any) {
+		if k, is := ofProgress(o); is {
+			impl.EnqueueKeyAfter(k, progressDelay(r.queue.flight()))
+			return
+		}
+		byLabel(o)
+	})
 
-	wake := waker{lister: provisionings.Lister(), enqueue: impl.EnqueueKey}
+	wake := waker{lister: provisionings.Lister(), busy: r.queue.busy, enqueue: impl.EnqueueKey}
 	addHandler(ctx, backups.Informer(), controller.HandleAll(wake.backupChanged))
 	wakeSoftware := softwareWaker{clusters: r.clusters, softwares: softwares.Lister(), enqueue: impl.EnqueueKey}
 	addHandler(ctx, softwares.Informer(), wakeSoftware.handler())
@@ -120,6 +129,23 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 		logger.Fatalw("Cannot watch Secrets", "error", err)
 	}
 	return impl
+}
+
+// ofProgress reports whether an object is the ConfigMap with the progress of a run, and of which Provisioning.
+func ofProgress(o any) (of key, is bool) {
+	cm, ok := o.(*corev1.ConfigMap)
+	if !ok {
+		return of, false
+	}
+	of = key{Namespace: cm.Namespace, Name: cm.Labels[contract.LabelCluster]}
+	return of, cm.Name == contract.ProgressName(of.Name)
+}
+
+// progressDelay is the time after which a change of the progress shows, by the number of active runs. Each run changes it
+// once a second. With hundreds of runs, the visits for it would delay those for the ends of tasks and for failures.
+// Changes within this time need one visit together.
+func progressDelay(flight int) time.Duration {
+	return min(time.Duration(flight)*10*time.Millisecond, 8*time.Second)
 }
 
 // watchQueue creates the queue of runs, and wakes those who wait in it. The first ones can start at
@@ -172,13 +198,15 @@ func addHandler(ctx context.Context, informer cache.SharedIndexInformer, handler
 // waker enqueues the Provisionings that are affected by a change of another object.
 type waker struct {
 	lister  listers.ProvisioningLister
+	busy    func(key) bool // reports whether the cache has an active run of the Provisioning
 	enqueue func(key)
 }
 
 // hostChanged enqueues the Provisionings that held the host before the change or hold it now. It
 // also enqueues all Provisionings that may wait for a host. These are the ones that still need
 // something, and the ones with problems of hosts: their cluster can be Ready although a lost host is
-// not replaced yet. A cluster that is only unhealthy waits for no host.
+// not replaced yet. A cluster that is only unhealthy waits for no host, and neither does one with an active run: the end
+// of the run wakes it. Otherwise, each host that one of many runs claims would wake all others.
 func (w waker) hostChanged(namespace, _ string, holders ...types.NamespacedName) {
 	all, err := w.lister.List(labels.Everything())
 	if err != nil {
@@ -189,8 +217,9 @@ func (w waker) hostChanged(namespace, _ string, holders ...types.NamespacedName)
 			continue
 		}
 		held := slices.Contains(holders, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
-		if held || !p.Status.NeedsNothing() || p.Status.GetCondition(v1alpha1.ConditionHostsHealthy).IsFalse() {
-			w.enqueue(key{Namespace: p.Namespace, Name: p.Name})
+		waits := !p.Status.NeedsNothing() || p.Status.GetCondition(v1alpha1.ConditionHostsHealthy).IsFalse()
+		if held || waits && !w.busy(keyOf(p)) {
+			w.enqueue(keyOf(p))
 		}
 	}
 }

@@ -73,6 +73,11 @@ func TestWaker(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	running := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "seventh", Name: "running"}}
+	if err := indexer.Add(running); err != nil {
+		t.Fatal(err)
+	}
+
 	hasVars := unkeyed.DeepCopy()
 	hasVars.Namespace, hasVars.Name, hasVars.Status.Software = "sixth", "ready-with-variables", nil
 	hasVars.Spec.Kubespray.VarsFrom = []v1alpha1.VarsSource{{SecretRef: v1alpha1.SecretKeyRef{Name: "registry"}}}
@@ -104,6 +109,10 @@ func TestWaker(t *testing.T) {
 		"a host of a pool that a tenant's cluster held": {func(w waker) {
 			w.hostChanged("pool", "host-1", types.NamespacedName{Namespace: "tenant-a", Name: "edge"})
 		}, []string{"tenant-a/edge"}},
+		"a host nobody holds, during a run": {func(w waker) { w.hostChanged("seventh", "host-1", types.NamespacedName{}) }, nil},
+		"a host that a run claims": {func(w waker) {
+			w.hostChanged("seventh", "host-1", types.NamespacedName{Namespace: "seventh", Name: "running"})
+		}, []string{"seventh/running"}},
 		"a free host of a pool":                           {func(w waker) { w.hostChanged("pool", "host-1", types.NamespacedName{}) }, nil},
 		"the key that only a run for Softwares waits for": {func(w waker) { w.secretChanged("fifth", "key") }, []string{"fifth/ready-with-software"}},
 		"a Secret with variables of a ready one":          {func(w waker) { w.secretChanged("sixth", "registry") }, []string{"sixth/ready-with-variables"}},
@@ -120,7 +129,8 @@ func TestWaker(t *testing.T) {
 		"any other Secret":        {func(w waker) { w.secretChanged("site", "password") }, nil},
 	} {
 		var got []string
-		test.change(waker{lister: listers.NewProvisioningLister(indexer), enqueue: func(k key) { got = append(got, k.String()) }})
+		busy := func(k key) bool { return k.Name == "running" }
+		test.change(waker{lister: listers.NewProvisioningLister(indexer), busy: busy, enqueue: func(k key) { got = append(got, k.String()) }})
 		slices.Sort(got)
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s wakes (-want +got):\n%s", name, diff)

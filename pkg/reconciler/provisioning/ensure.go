@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,10 +38,14 @@ type notYet struct {
 
 func (n *notYet) Error() string { return n.why }
 
-// ensure is owned.Ensure for objects of a Provisioning. It waits for an object of another owner, which
+// ensure is owned.Ensure for objects of a Provisioning, of which none exists before its first run. It waits for an object of another owner, which
 // may be an earlier Provisioning of the same name.
 func ensure[T owned.Kind](ctx context.Context, p *v1alpha1.Provisioning, client owned.Client[T], want T, put func(have, want T)) (T, error) {
-	have, err := owned.Ensure(ctx, p, client, want, put)
+	write := owned.Ensure[T]
+	if p.Status.Run == nil {
+		write = owned.Make[T]
+	}
+	have, err := write(ctx, p, client, want, put)
 	var foreign *owned.ForeignError
 	if errors.As(err, &foreign) {
 		return have, &notYet{foreign.What + " exists and does not belong to this Provisioning: delete it, unless an earlier Provisioning of this name is still being deleted", leaving}
@@ -104,17 +109,22 @@ func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning
 			return "", "", err
 		}
 	}
-	for _, account := range resources.MakeServiceAccounts(p) {
+	tasks := tasksOf(operation, next.Plugins)
+	for _, account := range resources.MakeServiceAccounts(p, tasks) {
 		if _, err := ensure(ctx, p, core.ServiceAccounts(p.Namespace), account, keep); err != nil {
 			return "", "", err
 		}
 	}
-	for _, role := range resources.MakeRoles(p, secrets) {
+	roles := tasks
+	if !operation.Has(contract.TaskSelectHosts) && p.Status.Run != nil { // its Role loses the Secrets that it needs no more
+		roles = append(roles, contract.TaskOf(contract.TaskSelectHosts))
+	}
+	for _, role := range resources.MakeRoles(p, roles, secrets) {
 		if _, err := ensure(ctx, p, rbac.Roles(p.Namespace), role, copyRules); err != nil {
 			return "", "", err
 		}
 	}
-	for _, binding := range resources.MakeRoleBindings(p, operation) {
+	for _, binding := range resources.MakeRoleBindings(p, tasks) {
 		if _, err := ensure(ctx, p, rbac.RoleBindings(p.Namespace), binding, copySubjects); err != nil {
 			return "", "", err
 		}
@@ -146,6 +156,13 @@ func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning
 	}
 	csr, err = r.ensureKey(ctx, p)
 	return csr, uid, err
+}
+
+// tasksOf returns the tasks of a run. A run that neither installs nor removes plugins never starts that task.
+func tasksOf(operation contract.Operation, plugins bool) []contract.Task {
+	return slices.DeleteFunc(operation.Tasks(), func(t contract.Task) bool {
+		return t.Name == contract.TaskInstallPlugins && !plugins && operation.Name != contract.OperationPlugins
+	})
 }
 
 // knownCA returns the CA, in PEM, that the stored kubeconfig of the cluster trusts, or else the one for

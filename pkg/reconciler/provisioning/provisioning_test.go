@@ -118,7 +118,7 @@ func TestReconcile(t *testing.T) {
 		name:   "an object of the same name with another owner is not changed",
 		world:  []runtime.Object{edge(), sshKey()},
 		live:   []runtime.Object{&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: "edge-1-seed-registry"}}},
-		writes: []string{"update provisionings/status edge-1"},
+		writes: []string{"create serviceaccounts edge-1-seed-registry", "update provisionings/status edge-1"},
 		reason: "Starting",
 		err:    "again",
 	}, {
@@ -528,13 +528,11 @@ func sign(t *testing.T, requestPEM string) (ca, certificate string) {
 // task.
 func createsOfTasks() (writes []string) {
 	var roles, bindings []string
-	for _, task := range contract.Tasks {
+	for _, task := range tasksOf(contract.OperationOf(contract.OperationInstall), false) {
 		writes = append(writes, "create serviceaccounts edge-1-"+task.Name)
 		if task.CallsAPI() {
 			roles = append(roles, "create roles edge-1-"+task.Name)
-			if contract.OperationOf(contract.OperationInstall).Has(task.Name) {
-				bindings = append(bindings, "create rolebindings edge-1-"+task.Name)
-			}
+			bindings = append(bindings, "create rolebindings edge-1-"+task.Name)
 		}
 	}
 	return slices.Concat(writes, roles, bindings, []string{"create rolebindings edge-1-select-hosts-hosts"})

@@ -52,11 +52,12 @@ var errQueued = errors.New("another run has started, and no more runs may start 
 const (
 	byActive  = "bpa-active"
 	byWaiting = "bpa-waiting"
+	byBusy    = "bpa-busy" // active runs by their Provisioning
 	found     = "true"
 )
 
 var (
-	runIndex     = cache.Indexers{byActive: indexed(isActive)}
+	runIndex     = cache.Indexers{byActive: indexed(isActive), byBusy: busyIndex}
 	waitingIndex = cache.Indexers{byWaiting: indexed(isWaiting)}
 )
 
@@ -67,6 +68,13 @@ func indexed(which func(any) bool) cache.IndexFunc {
 		}
 		return nil, nil
 	}
+}
+
+func busyIndex(o any) ([]string, error) {
+	if run, ok := o.(*tekton.PipelineRun); ok && isActive(run) {
+		return []string{key{Namespace: run.Namespace, Name: run.Labels[contract.LabelCluster]}.String()}, nil
+	}
+	return nil, nil
 }
 
 // isActive reports whether the object is a run that has not ended. A cancelled run ends as soon as
@@ -122,6 +130,18 @@ func (w waiter) compare(other waiter) int {
 }
 
 func keyOf(p *v1alpha1.Provisioning) key { return key{Namespace: p.Namespace, Name: p.Name} }
+
+// busy reports whether the cache shows an active run of a Provisioning.
+func (q *queue) busy(k key) bool {
+	runs, _ := q.runs.IndexKeys(byBusy, k.String()) // fails only if the index is missing
+	return len(runs) > 0
+}
+
+// flight returns the number of active runs that the cache shows.
+func (q *queue) flight() int {
+	runs, _ := q.runs.IndexKeys(byActive, found) // fails only if the index is missing
+	return len(runs)
+}
 
 // observe returns the queue as p sees it, or nil if limit is 0.
 func (q *queue) observe(p *v1alpha1.Provisioning, limit int, now time.Time) *plan.Queue {

@@ -136,7 +136,7 @@ func TestRequestsThatCameToNoRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := slices.DeleteFunc(w.writes(), func(call string) bool { return !strings.HasSuffix(call, " edge-1-run-1") })
-	if diff := cmp.Diff([]string{"delete configmaps edge-1-run-1", "create configmaps edge-1-run-1"}, calls); diff != "" {
+	if diff := cmp.Diff([]string{"create configmaps edge-1-run-1", "delete configmaps edge-1-run-1", "create configmaps edge-1-run-1"}, calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	cm := w.configMap(t, "edge-1-run-1")

@@ -19,7 +19,7 @@ import (
 // binding behind.
 func hostsBinding(t *testing.T, p *v1alpha1.Provisioning) *rbacv1.RoleBinding {
 	t.Helper()
-	all := resources.MakeRoleBindings(p, contract.OperationOf(contract.OperationInstall))
+	all := resources.MakeRoleBindings(p, contract.OperationOf(contract.OperationInstall).Tasks())
 	i := slices.IndexFunc(all, func(b *rbacv1.RoleBinding) bool { return b.Name == resources.HostsBindingName(p.Name) })
 	if i < 0 {
 		t.Fatal("there is no such binding")

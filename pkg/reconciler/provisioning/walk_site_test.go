@@ -308,7 +308,7 @@ func (w *simSite) round() (busy bool) {
 // or after is nil if the object did not exist or does not exist any more.
 func (w *simSite) changed(kind string, before, after simObject) {
 	enqueue := func(k key) { w.dirty[k.Name] = true }
-	wake := waker{lister: listers.NewProvisioningLister(w.server.caches[kindProvisioning]), enqueue: enqueue}
+	wake := waker{lister: listers.NewProvisioningLister(w.server.caches[kindProvisioning]), busy: newQueue(w.server.caches[kindRun], nil, nil).busy, enqueue: enqueue}
 	last := after
 	if last == nil {
 		last = before

@@ -14,12 +14,12 @@ import (
 // namespace. config/ installs it.
 const ClusterRoleSelectHosts = "bpa-select-hosts"
 
-// MakeServiceAccounts returns one account for each task. Tasks that do not call the API server have
+// MakeServiceAccounts returns one account for each of the tasks. Tasks that do not call the API server have
 // one too, because seed-registry needs a token for the depot. A token for the API server is mounted
 // only if the run requests it.
-func MakeServiceAccounts(p *v1alpha1.Provisioning) []*corev1.ServiceAccount {
+func MakeServiceAccounts(p *v1alpha1.Provisioning, tasks []contract.Task) []*corev1.ServiceAccount {
 	var all []*corev1.ServiceAccount
-	for _, task := range contract.Tasks {
+	for _, task := range tasks {
 		all = append(all, &corev1.ServiceAccount{
 			ObjectMeta:                   meta(p, contract.ServiceAccountName(p.Name, task.Name)),
 			AutomountServiceAccountToken: ptr.To(false),
@@ -28,12 +28,12 @@ func MakeServiceAccounts(p *v1alpha1.Provisioning) []*corev1.ServiceAccount {
 	return all
 }
 
-// MakeRoles returns a Role for each task that calls the API server. The Role names the ConfigMaps
+// MakeRoles returns a Role for each of the tasks that calls the API server. The Role names the ConfigMaps
 // that the task reads and writes. The Role of select-hosts also names the given Secrets: Secrets
 // that its hosts may receive with an OS image, and Secrets with addresses of hosts.
-func MakeRoles(p *v1alpha1.Provisioning, secrets []string) []*rbacv1.Role {
+func MakeRoles(p *v1alpha1.Provisioning, tasks []contract.Task, secrets []string) []*rbacv1.Role {
 	var all []*rbacv1.Role
-	for _, task := range contract.Tasks {
+	for _, task := range tasks {
 		if !task.CallsAPI() {
 			continue
 		}
@@ -52,11 +52,11 @@ func makeRole(p *v1alpha1.Provisioning, task contract.Task) *rbacv1.Role {
 	return &rbacv1.Role{ObjectMeta: meta(p, contract.ServiceAccountName(p.Name, task.Name)), Rules: runs.Rules(p.Name, task)}
 }
 
-// MakeRoleBindings returns the bindings of each task of the operation to its Role, and the binding
+// MakeRoleBindings returns the bindings of each of the tasks to its Role, and the binding
 // that gives a task access to the hosts of the namespace.
-func MakeRoleBindings(p *v1alpha1.Provisioning, operation contract.Operation) []*rbacv1.RoleBinding {
+func MakeRoleBindings(p *v1alpha1.Provisioning, tasks []contract.Task) []*rbacv1.RoleBinding {
 	var all, access []*rbacv1.RoleBinding
-	for _, task := range operation.Tasks() {
+	for _, task := range tasks {
 		if name := contract.ServiceAccountName(p.Name, task.Name); task.CallsAPI() {
 			all = append(all, makeBinding(p, name, task.Name, "Role", name))
 		}

@@ -113,7 +113,7 @@ func TestMakePipelineRun(t *testing.T) {
 func TestRights(t *testing.T) {
 	p := provisioning()
 	got := map[string][]string{}
-	for _, role := range MakeRoles(p, nil) {
+	for _, role := range MakeRoles(p, contract.Tasks, nil) {
 		for _, rule := range role.Rules {
 			got[role.Name] = append(append(got[role.Name], rule.Verbs...), rule.ResourceNames...)
 			if diff := cmp.Diff([]string{"configmaps"}, rule.Resources); diff != "" {
@@ -133,7 +133,7 @@ func TestRights(t *testing.T) {
 		t.Errorf("roles (-want +got):\n%s", diff)
 	}
 	bound := map[string]rbacv1.RoleRef{}
-	for _, b := range MakeRoleBindings(p, contract.OperationOf(contract.OperationInstall)) {
+	for _, b := range MakeRoleBindings(p, contract.OperationOf(contract.OperationInstall).Tasks()) {
 		bound[b.Name+" to "+b.Subjects[0].Name] = b.RoleRef
 	}
 	role := func(kind, name string) rbacv1.RoleRef {
@@ -150,7 +150,7 @@ func TestRights(t *testing.T) {
 	if diff := cmp.Diff(wantBound, bound); diff != "" {
 		t.Errorf("bindings (-want +got):\n%s", diff)
 	}
-	for _, account := range MakeServiceAccounts(p) {
+	for _, account := range MakeServiceAccounts(p, contract.Tasks) {
 		if account.AutomountServiceAccountToken == nil || *account.AutomountServiceAccountToken {
 			t.Errorf("%s mounts its token without being asked", account.Name)
 		}
@@ -160,15 +160,15 @@ func TestRights(t *testing.T) {
 // TestRightToSecrets: if there are no names of Secrets, the Role has no rule for Secrets, because a
 // rule without names would apply to every Secret.
 func TestRightToSecrets(t *testing.T) {
-	if rules := MakeRoles(provisioning(), nil)[0].Rules; len(rules) != 1 {
+	if rules := MakeRoles(provisioning(), contract.Tasks, nil)[0].Rules; len(rules) != 1 {
 		t.Errorf("rules without Secrets: %+v", rules)
 	}
 	want := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"a", "b"}, Verbs: []string{"get"}}
-	rules := MakeRoles(provisioning(), []string{"a", "b"})[0].Rules
+	rules := MakeRoles(provisioning(), contract.Tasks, []string{"a", "b"})[0].Rules
 	if diff := cmp.Diff(want, rules[len(rules)-1]); diff != "" {
 		t.Errorf("rule (-want +got):\n%s", diff)
 	}
-	for _, role := range MakeRoles(provisioning(), []string{"a"})[1:] {
+	for _, role := range MakeRoles(provisioning(), contract.Tasks, []string{"a"})[1:] {
 		if len(role.Rules) != 1 {
 			t.Errorf("%s: %+v", role.Name, role.Rules)
 		}
@@ -181,7 +181,7 @@ func TestLongestNames(t *testing.T) {
 	p := provisioning(func(p *v1alpha1.Provisioning) { p.Name = strings.Repeat("a", 40) })
 	run := MakePipelineRun(p, Run{Number: 999})
 	names := []string{run.Name, contract.KubeconfigKeyName(p.Name)}
-	for _, account := range MakeServiceAccounts(p) {
+	for _, account := range MakeServiceAccounts(p, contract.Tasks) {
 		names = append(names, account.Name)
 	}
 	for _, name := range names {
