@@ -153,6 +153,13 @@ integration-long: tools ## Test that one host that fails to receive its image co
 	hack/tested.sh $@ go test ./test/integration -tags integration -run $(slow) -count=1 -v -timeout 40m
 test-power: build ## Cut the power of etcd and the depot 200 times: nothing that they acknowledged may be lost (make integration cuts it 20 times)
 	BPA_POWER_CUTS=200 hack/tested.sh $@ go test -C bootstrap ./power -tags integration -count=1 -v -timeout 60m
+.PHONY: first-hour first-hour-cluster
+first-hour: ## Run docs/first-hour.md on a fresh clone, with BPA_STATE=<a folder without a machine>, and compare what it prints (hours)
+	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go build -o "$$dir/" ./test/firsthour && \
+	  page=$(CURDIR)/docs/first-hour.md && cd "$$dir" && env -u KUBESPRAY REPOSITORY=$(CURDIR) ./firsthour "$$page"
+first-hour-cluster: up plugin ## Run docs/first-hour.md from its first cluster on, on this machine
+	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go build -o "$$dir/" ./test/firsthour && \
+	  page=$(CURDIR)/docs/first-hour.md && cd "$$dir" && ./firsthour -from "A cluster" "$$page"
 survival: build ## Kill, "reboot" and take down a second bootstrap machine in a sandbox
 	bootstrap/e2e/run
 
