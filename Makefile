@@ -223,7 +223,8 @@ verify: ## Fail if generated code, formatting or modules are out of date
 	go mod tidy -diff
 fmt: ## Format the Go code
 	gofmt -w $$(git ls-files '*.go')
-lint: ## Run go vet and staticcheck on the product and the bootstrap machine
+lint: ## Run go vet and staticcheck on the product and the bootstrap machine, and build the plugin for the systems of its users
+	hack/plugin-builds.sh
 	go vet -tags e2e,integration,bench,kubespray,icn ./... && go vet -C bootstrap -tags e2e,integration ./...
 	go tool -modfile=hack/tools/go.mod staticcheck -tags e2e,integration,bench,kubespray,icn ./...
 	go tool -C bootstrap -modfile=../hack/tools/go.mod staticcheck -tags e2e,integration ./...
