@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the kubectl plugin for the systems of its users, and fails if one does not compile or is larger than the limit.
+# Builds the kubectl plugin for the systems of its users, and fails if one does not compile, or that for
+# linux/amd64 is larger than the limit.
 # The goal is 45 MB: docs/decisions/2026-11-28-size-of-the-plugin.md says what the rest is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +15,7 @@ for target in linux/amd64 linux/arm64 darwin/arm64 windows/amd64; do
   }
   size=$(stat -c %s "$dir/kubectl-bpa")
   echo "kubectl bpa for $target: $size bytes"
-  [ "$size" -le "$limit" ] || {
+  [ "$target" != linux/amd64 ] || [ "$size" -le "$limit" ] || {
     echo "kubectl bpa for $target is larger than $limit bytes: find the new dependency with go list -deps ./cmd/kubectl-bpa" >&2
     exit 1
   }
