@@ -154,6 +154,13 @@ integration-long: tools ## Test that one host that fails to receive its image co
 	hack/tested.sh $@ go test ./test/integration -tags integration -run $(slow) -count=1 -v -timeout 40m
 test-power: build ## Cut the power of etcd and the depot 200 times: nothing that they acknowledged may be lost (make integration cuts it 20 times)
 	BPA_POWER_CUTS=200 hack/tested.sh $@ go test -C bootstrap ./power -tags integration -count=1 -v -timeout 60m
+.PHONY: first-hour first-hour-cluster
+first-hour: ## Run docs/first-hour.md on a fresh clone, with BPA_STATE=<a folder without a machine>, and compare what it prints (hours)
+	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go build -o "$$dir/" ./test/firsthour && \
+	  page=$(CURDIR)/docs/first-hour.md && cd "$$dir" && env -u KUBESPRAY REPOSITORY=$(CURDIR) ./firsthour "$$page"
+first-hour-cluster: up plugin ## Run docs/first-hour.md from its first cluster on, on this machine
+	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go build -o "$$dir/" ./test/firsthour && \
+	  page=$(CURDIR)/docs/first-hour.md && cd "$$dir" && ./firsthour -from "A cluster" "$$page"
 survival: build ## Kill, "reboot" and take down a second bootstrap machine in a sandbox
 	bootstrap/e2e/run
 
@@ -217,7 +224,8 @@ verify: ## Fail if generated code, formatting or modules are out of date
 	go mod tidy -diff
 fmt: ## Format the Go code
 	gofmt -w $$(git ls-files '*.go')
-lint: ## Run go vet and staticcheck on the product and the bootstrap machine
+lint: ## Run go vet and staticcheck on the product and the bootstrap machine, and build the plugin for the systems of its users
+	hack/plugin-builds.sh
 	go vet -tags e2e,integration,bench,kubespray,icn ./... && go vet -C bootstrap -tags e2e,integration ./...
 	go tool -modfile=hack/tools/go.mod staticcheck -tags e2e,integration,bench,kubespray,icn ./...
 	go tool -C bootstrap -modfile=../hack/tools/go.mod staticcheck -tags e2e,integration ./...

@@ -32,6 +32,7 @@ Without this program, use curl to import a file, and skopeo to import an image:
 // depotFlags holds the flags for the connection to a depot.
 type depotFlags struct {
 	url, tokenFile, caFile string
+	ca                     string // PEM, if there is no caFile
 }
 
 func (f *depotFlags) add(cmd *cobra.Command, name, usage string) {
@@ -44,7 +45,7 @@ func (f *depotFlags) connect(ctx context.Context, flag string) (*client.Depot, e
 	if f.url == "" {
 		return nil, usageError(fmt.Errorf("--%s is missing: the URL of the depot", flag))
 	}
-	o := client.Options{TokenFile: f.tokenFile}
+	o := client.Options{TokenFile: f.tokenFile, CA: []byte(f.ca)}
 	if f.caFile != "" {
 		var err error
 		if o.CA, err = os.ReadFile(f.caFile); err != nil {

@@ -40,7 +40,7 @@ Write FILE with "kubectl bpa depot images-in-use" just before.
 The collection goes on in the depot if this command is interrupted. The token's
 account needs the right to update storage of the depot (ClusterRole
 bpa-depot-maintainer), with --keep also the right to delete all images.`,
-		Example: `  kubectl bpa depot gc --depot https://10.60.0.1:5443 --depot-token-file token --depot-ca ca.crt --dry-run
+		Example: `  kubectl bpa depot gc --depot-token-file token --dry-run
   kubectl bpa depot images-in-use --to keep.txt && kubectl bpa depot gc --keep keep.txt --depot https://10.60.0.1:5443 --depot-token-file token --depot-ca ca.crt`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,7 +59,7 @@ bpa-depot-maintainer), with --keep also the right to delete all images.`,
 			return interrupted(cmd.Context(), s.depotGC(cmd.Context(), o, grace))
 		},
 	}
-	o.depot.add(cmd, "depot", "URL of the depot")
+	o.depot.add(cmd, "depot", siteDepotUsage)
 	cmd.Flags().StringVar(&o.dryRun, "dry-run", dryRunNone, `"server": the depot only counts what it would free; or "none"`)
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = dryRunServer
 	complete(cmd, "dry-run", func(*cobra.Command, []string) []string { return []string{dryRunNone, dryRunServer} })
@@ -78,7 +78,7 @@ func (s *session) depotGC(ctx context.Context, o depotGCOptions, grace *time.Dur
 		defer list.Close()
 		options.Keep = list
 	}
-	depot, err := o.depot.connect(ctx, "depot")
+	depot, err := s.siteDepot(ctx, o.depot)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,11 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/akraino-icn/bpa/pkg/depot/depottest"
+	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
 func sendDepot(t *testing.T, want int, method, url, body string) {
@@ -24,6 +28,32 @@ func sendDepot(t *testing.T, want int, method, url, body string) {
 	resp.Body.Close()
 	if resp.StatusCode != want {
 		t.Fatalf("%s %s = %d, want %d", method, url, resp.StatusCode, want)
+	}
+}
+
+// TestDepotOfTheSite: without --depot, usage and gc use the depot that ConfigMap config-bpa names, with its CA.
+func TestDepotOfTheSite(t *testing.T) {
+	d := depottest.Start(t)
+	run := func(data map[string]string, code int, args string, texts ...string) {
+		t.Helper()
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name}, Data: data}
+		w := newTerminal(t, cm)
+		w.expect(w.run(t.Context(), strings.Fields(args)...), code, texts...)
+	}
+	named := map[string]string{"depot-url": d.URL, "depot-insecure": "true"}
+	run(named, codeDone, "depot usage", "in the depot")
+	run(named, codeDone, "depot gc", "freed 0 B")
+	run(map[string]string{"depot-url": "internet"}, codeUsage, "depot usage", "--depot is missing", "ConfigMap config-bpa", "names none")
+	run(map[string]string{"depot-url": "internet"}, codeDone, "depot usage --depot "+d.URL, "in the depot")
+	run(map[string]string{}, codeFailed, "depot gc", "depot-url", "or name the depot with --depot")
+
+	w := newTerminal(t)
+	ca := filepath.Join(t.TempDir(), "none.crt")
+	w.expect(w.run(t.Context(), "depot", "usage", "--depot", d.URL, "--depot-ca", ca), codeFailed, "--depot-ca", "none.crt")
+	f := depotFlags{caFile: "own.crt"}
+	f.use(settings.Depot{URL: "https://depot", CA: "PEM"})
+	if f.url != "https://depot" || f.ca != "PEM" || f.caFile != "own.crt" {
+		t.Errorf("the flags with the settings are %+v", f)
 	}
 }
 

@@ -23,8 +23,9 @@ the same content, each of them counts for its owner, and the kinds count it once
 
 The token's account needs the right to get storage of the depot (ClusterRole
 bpa-depot-maintainer).`,
-		Example: `  kubectl bpa depot usage --depot https://10.60.0.1:5443 --depot-token-file token --depot-ca ca.crt`,
-		Args:    cobra.NoArgs,
+		Example: `  kubectl bpa depot usage --depot-token-file token
+  kubectl bpa depot usage --depot https://10.60.0.1:5443 --depot-token-file token --depot-ca ca.crt`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
 				return err
@@ -32,13 +33,13 @@ bpa-depot-maintainer).`,
 			return interrupted(cmd.Context(), s.depotUsage(cmd.Context(), depot, o))
 		},
 	}
-	depot.add(cmd, "depot", "URL of the depot")
+	depot.add(cmd, "depot", siteDepotUsage)
 	o.add(cmd)
 	return cmd
 }
 
 func (s *session) depotUsage(ctx context.Context, f depotFlags, o output) error {
-	depot, err := f.connect(ctx, "depot")
+	depot, err := s.siteDepot(ctx, f)
 	if err != nil {
 		return err
 	}

@@ -33,10 +33,15 @@ func (s *site) depotFor(ctx context.Context, p *v1alpha1.Provisioning) (settings
 
 // settings returns the site's settings. A ConfigMap that does not exist is as one without settings.
 func (s *site) settings(ctx context.Context) (settings.Settings, error) {
+	return s.readSettings(ctx, "which name the depot of spec.osImage.upload")
+}
+
+// readSettings is settings. use says in an error what the settings are read for.
+func (s *site) readSettings(ctx context.Context, use string) (settings.Settings, error) {
 	cm := corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name}}
 	if err := s.client.Get(ctx, client.ObjectKeyFromObject(&cm), &cm); err != nil && !apierrors.IsNotFound(err) {
-		return settings.Settings{}, fmt.Errorf("read the site's settings (ConfigMap %s in namespace %s), which name the depot of spec.osImage.upload: %w",
-			settings.Name, settings.Namespace, err)
+		return settings.Settings{}, fmt.Errorf("read the site's settings (ConfigMap %s in namespace %s), %s: %w",
+			settings.Name, settings.Namespace, use, err)
 	}
 	parsed, err := settings.Parse(&cm)
 	if err != nil {

@@ -95,16 +95,27 @@ func printReport(w io.Writer, l layout.Layout, r restore.Report, now time.Time) 
 		fmt.Fprintf(w, "The depot lacks %d of the %d files that it had, such as %s. Copy them to %s, or import and upload them again.\n",
 			r.Missing, r.Listed, strings.Join(r.First, ", "), l.DepotDir())
 	}
-	fmt.Fprintf(w, "\nAll %d hosts are detached and paused: Metal3 and BPA change none of them until you attach it. In the backup they are:\n", len(r.Hosts))
-	printHosts(w, r.Hosts)
+	if len(r.Hosts) > 0 {
+		fmt.Fprintf(w, "\nAll %d hosts are detached and paused: Metal3 and BPA change none of them until you attach it. In the backup they are:\n", len(r.Hosts))
+		printHosts(w, r.Hosts)
+	} else {
+		fmt.Fprintln(w, "\nThe backup has no host.")
+	}
 	if len(r.Paused) > 0 {
 		fmt.Fprintf(w, "\nThese Provisionings are paused: %s.\n", strings.Join(r.Paused, ", "))
 	}
 	if len(r.Deleting) > 0 {
 		fmt.Fprintf(w, "\nThese Provisionings were being deleted, which goes on after the start, with a reset of their hosts over SSH: %s.\n", strings.Join(r.Deleting, ", "))
 	}
-	fmt.Fprintf(w, "\nNext:\n  machine start   or, on a new machine: machine up --no-backup\n  machine attach-hosts   asks each server who it is, and attaches those that agree\n"+
-		"  machine attach-hosts NAMESPACE/NAME ...   for the others, when you have compared them with what runs on them\n  kubectl bpa resume NAME\n")
+	fmt.Fprintln(w, "\nNext:\n  machine start   or, on a new machine: machine up --no-backup")
+	if len(r.Hosts) > 0 {
+		fmt.Fprintln(w, "  machine attach-hosts   asks each server who it is, and attaches those that agree\n"+
+			"  machine attach-hosts NAMESPACE/NAME ...   for the others, when you have compared them with what runs on them.\n"+
+			"    A host that has got a cluster since the backup looks free above")
+	}
+	if len(r.Hosts) > 0 || len(r.Paused) > 0 {
+		fmt.Fprintln(w, "  kubectl bpa resume NAME")
+	}
 }
 
 func printHosts(w io.Writer, hosts []restore.Host) {

@@ -105,6 +105,16 @@ func TestTheReportOfARestoreSaysWhatIsNext(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, out.String())
 		}
 	}
+	out.Reset()
+	printReport(&out, layout.Layout{Root: "/srv"}, restore.Report{Manifest: backup.Manifest{Machine: "3f9a1c2e", Time: made}}, made)
+	for _, text := range []string{"0 hosts", "NAME", "Compare each host", "attach-hosts", "bpa resume"} {
+		if strings.Contains(out.String(), text) {
+			t.Errorf("%q for a machine that has no host:\n%s", text, out.String())
+		}
+	}
+	if !strings.Contains(out.String(), "The backup has no host.") || !strings.Contains(out.String(), "machine start") {
+		t.Errorf("the report of a machine that has no host:\n%s", out.String())
+	}
 }
 
 func TestRestoreNeedsItsKey(t *testing.T) {

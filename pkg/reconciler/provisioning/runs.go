@@ -205,6 +205,7 @@ func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
 		SSHKey:     plan.SSHKey{Fingerprint: run.Annotations[resources.AnnotationSSHKey], Version: run.Annotations[resources.AnnotationSSHSecret]},
 		State:      runs.StateOf(condition),
 		Cancelling: run.IsCancelled() || run.IsGracefullyCancelled(),
+		Leaving:    run.DeletionTimestamp != nil,
 	}
 	made.Request.Name, made.Request.UID = runs.RequestOf(run)
 	made.Superseded = run.Annotations[runs.AnnotationSuperseded] != ""

@@ -244,6 +244,7 @@ type Run struct {
 	Touched    bool // its task kubespray was started, and may have changed hosts
 	Cancelling bool // the run was asked to stop
 	Superseded bool // the controller asked it to stop because the spec was edited
+	Leaving    bool // it is deleted, and a finalizer of another program, such as Tekton Results, still holds it
 	Reason     string
 	Message    string // Tekton's
 	Started    time.Time

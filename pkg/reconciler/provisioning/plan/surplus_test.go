@@ -43,6 +43,11 @@ func TestSurplus(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+	held := runs(1, 1, 1, 0)
+	held[0].Leaving = true
+	if got := surplus(Seen{Runs: held, Limits: Limits{History: 2}}, now); !slices.Equal(got, []string{"run-2"}) {
+		t.Errorf("run-1 is deleted already, and a finalizer holds it: delete %v, want run-2", got)
+	}
 	both := surplus(Seen{Runs: runs(9, 9, 9), Software: Softwares{Runs: runs(9, 9, 9)}, Limits: Limits{History: 5, HistoryAge: time.Hour}}, now)
 	if !slices.Equal(both, []string{"run-1", "run-1"}) {
 		t.Errorf("runs of the cluster and for Softwares: %v", both)
