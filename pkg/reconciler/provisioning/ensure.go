@@ -109,7 +109,7 @@ func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning
 			return "", "", err
 		}
 	}
-	for _, role := range resources.MakeRoles(p, secrets) {
+	for _, role := range resources.MakeRoles(p, operation, next.Number, secrets) {
 		if _, err := ensure(ctx, p, rbac.Roles(p.Namespace), role, copyRules); err != nil {
 			return "", "", err
 		}
@@ -127,21 +127,17 @@ func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning
 	if err := r.ensureRecords(ctx, p, next.Plugins, request.Software != nil); err != nil {
 		return "", "", err
 	}
-	if operation.Name == contract.OperationReset {
-		if err := r.ensureNodesToReset(ctx, p, seen, next.Hosts); err != nil {
-			return "", "", err
-		}
-	}
-	if request.Remove != nil {
-		if err := r.ensureMembers(ctx, p, seen, request.Remove); err != nil {
-			return "", "", err
-		}
+	if request.Nodes, err = r.nodesOf(ctx, p, seen, next, request); err != nil {
+		return "", "", err
 	}
 	cm, err := resources.MakeRequestConfigMap(p, request, next.Number)
 	if err != nil {
 		return "", "", err
 	}
-	if uid, err = r.ensureRequest(ctx, p, cm); err != nil {
+	if _, err = r.ensureOfRun(ctx, p, resources.MakeOutcomeConfigMap(p, next.Number)); err != nil {
+		return "", "", err
+	}
+	if uid, err = r.ensureOfRun(ctx, p, cm); err != nil {
 		return "", "", err
 	}
 	csr, err = r.ensureKey(ctx, p)
