@@ -37,7 +37,7 @@ func newWorker(t *testing.T, s *site.Site, name, host string) contract.Node {
 func masterOf(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) contract.Node {
 	t.Helper()
 	var nodes []contract.Node
-	decode(t, configMap(t, s, contract.InventoryName(p.Name)).Data[contract.KeyNodes], &nodes)
+	decode(t, configMap(t, s, contract.OutcomeName(contract.RunRequestName(p.Name, 1))).Data[contract.KeyNodes], &nodes)
 	if len(nodes) != 1 {
 		t.Fatalf("the cluster has %d nodes, want one", len(nodes))
 	}
@@ -67,9 +67,9 @@ func makeInputs(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, name strin
 	inputs := maps.Clone(installed)
 	inputs[contract.KeyRequest] = encode(t, request)
 	makeMap(t, s, contract.RequestName(name), inputs)
-	makeMap(t, s, contract.InventoryName(name), map[string]string{
+	makeMap(t, s, contract.OutcomeName(contract.RequestName(name)), map[string]string{
 		contract.KeyNodes: encode(t, all), contract.KeyHostsINI: string(rendered.HostsINI),
-		contract.KeyGroupVars: configMap(t, s, contract.InventoryName(p.Name)).Data[contract.KeyGroupVars],
+		contract.KeyGroupVars: configMap(t, s, contract.OutcomeName(contract.RunRequestName(p.Name, 1))).Data[contract.KeyGroupVars],
 	})
 	makeMap(t, s, contract.KnownHostsName(name), nil)
 	makeMap(t, s, contract.ProgressName(name), nil)

@@ -207,7 +207,7 @@ func TestRenderTheRecord(t *testing.T) {
 	if ini := store.data[contract.KeyHostsINI]; !strings.Contains(ini, "m-2 ansible_host") || strings.Contains(ini, "w-9") {
 		t.Errorf("hosts.ini:\n%s", ini)
 	}
-	in.Request.Members, in.Nodes = nil, in.Nodes[:2] // hosts are claimed for the nodes, in another order
+	in.Request.Members, in.Request.Nodes = nil, in.Nodes[:2] // hosts are claimed for the nodes, in another order
 	if _, err := Run(t.Context(), in, Ports{store, unavailable, &bytes.Buffer{}}); err != nil {
 		t.Error(err)
 	}
