@@ -65,6 +65,7 @@ func makeInputs(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, name strin
 		t.Fatal(err)
 	}
 	inputs := maps.Clone(installed)
+	request.Outcome = contract.OutcomeName(contract.RequestName(name))
 	inputs[contract.KeyRequest] = encode(t, request)
 	makeMap(t, s, contract.RequestName(name), inputs)
 	makeMap(t, s, contract.OutcomeName(contract.RequestName(name)), map[string]string{
@@ -85,7 +86,7 @@ func makeAccount(t *testing.T, s *site.Site, name string) {
 	account := metav1.ObjectMeta{Namespace: s.Namespace, Name: contract.ServiceAccountName(name, contract.TaskKubespray)}
 	for _, o := range []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: account},
-		&rbacv1.Role{ObjectMeta: account, Rules: runs.Rules(name, taskKubespray())},
+		&rbacv1.Role{ObjectMeta: account, Rules: runs.Rules(name, contract.OutcomeName(contract.RequestName(name)), taskKubespray())},
 		&rbacv1.RoleBinding{ObjectMeta: account, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account.Name},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}}},
 	} {
