@@ -17,7 +17,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-type folders struct{ request, inventory, ssh string }
+type folders struct{ request, ssh string }
 
 func main() {
 	var in backup.Input
@@ -29,7 +29,6 @@ func main() {
 	flag.StringVar(&in.Depot, "depot", "", "URL for writing to the depot; empty: the URL that nodes read from")
 	tokenFile := flag.String("token-file", "", "file with the token for the depot")
 	flag.StringVar(&dirs.request, "request-dir", "", "folder with "+contract.KeyRequest)
-	flag.StringVar(&dirs.inventory, "inventory-dir", "", "folder with "+contract.KeyHostsINI+" and "+contract.KeyGroupVars)
 	flag.StringVar(&dirs.ssh, "ssh-dir", "", "folder with "+node.KeyFile)
 	flag.DurationVar(&in.ConnectLimit, "connect-limit", 30*time.Second, "how long the connection to a control plane or to etcd may take")
 	resultsDir := flag.String("results-dir", task.ResultsDir, "folder for results")
@@ -71,8 +70,6 @@ func fill(in *backup.Input, dirs folders, namespace, provisioning, tokenFile str
 	if in.PrivateKey, err = node.ReadFile(dirs.ssh, node.KeyFile); err != nil {
 		return "", err
 	}
-	in.HostsINI, _ = node.ReadFile(dirs.inventory, contract.KeyHostsINI)
-	in.GroupVars, _ = node.ReadFile(dirs.inventory, contract.KeyGroupVars) // an inventory that was not rendered yet has neither
 	if !in.Request.DepotOfSite && in.Depot == "" {
 		fmt.Println("The depot is not the one in the site's settings (ConfigMap config-bpa), so no token is sent to it.")
 		tokenFile = ""

@@ -28,7 +28,7 @@ func main() {
 		if err != nil {
 			return nil, err
 		}
-		nodes, err := task.ReadNodes(*inventoryDir)
+		nodes, err := task.ReadNodes(*inventoryDir, request)
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +41,7 @@ func main() {
 			return nil, err
 		}
 		out, err := renderinventory.Run(ctx, renderinventory.Input{Request: request, Nodes: nodes, Pins: pins}, renderinventory.Ports{
-			Inventory: kube.NewStore(maps, contract.InventoryName(*provisioning)),
+			Inventory: kube.NewStore(maps, request.Outcome),
 			Reason:    kube.Reason,
 			Log:       os.Stdout,
 		})

@@ -45,7 +45,7 @@ func main() {
 		out, err := selecthosts.Run(ctx, selecthosts.Input{Request: request}, selecthosts.Ports{
 			Hosts:   hosts,
 			Record:  kube.NewStore(maps, contract.InstalledName(*provisioning)),
-			Outcome: kube.NewStore(maps, contract.InventoryName(*provisioning)),
+			Outcome: kube.NewStore(maps, request.Outcome),
 			Log:     os.Stdout,
 		})
 		return out.Results(), err

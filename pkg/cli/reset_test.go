@@ -44,9 +44,8 @@ func TestResetOfHosts(t *testing.T) {
 func (r *resets) checkObjects(run *tekton.PipelineRun) {
 	t := r.t
 	var request contract.Request
-	var nodes []contract.Node
 	objects := map[string]client.Object{
-		"request": &corev1.ConfigMap{}, "inventory": &corev1.ConfigMap{}, "known-hosts": &corev1.ConfigMap{}, "progress": &corev1.ConfigMap{}, "installed": &corev1.ConfigMap{},
+		"request": &corev1.ConfigMap{}, "request-out": &corev1.ConfigMap{}, "known-hosts": &corev1.ConfigMap{}, "progress": &corev1.ConfigMap{}, "installed": &corev1.ConfigMap{},
 		"kubespray": &rbacv1.Role{},
 	}
 	for name, object := range objects {
@@ -60,13 +59,8 @@ func (r *resets) checkObjects(run *tekton.PipelineRun) {
 	if diff := cmp.Diff([]string{run.Name + "-known-hosts", run.Name + "-progress", run.Name + "-installed", run.Name + "-software"}, rules[0].ResourceNames); diff != "" || len(rules) != 1 {
 		t.Errorf("the task may use other ConfigMaps (-want +got):\n%s", diff)
 	}
-	inventory := objects["inventory"].(*corev1.ConfigMap).Data
-	for _, err := range []error{
-		json.Unmarshal([]byte(objects["request"].(*corev1.ConfigMap).Data[contract.KeyRequest]), &request), json.Unmarshal([]byte(inventory[contract.KeyNodes]), &nodes),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+	if err := json.Unmarshal([]byte(objects["request"].(*corev1.ConfigMap).Data[contract.KeyRequest]), &request); err != nil {
+		t.Fatal(err)
 	}
 	if request.Provisioning != run.Name || request.UID != "" || request.Namespace != "site-a" || request.SSHUser != "ubuntu" || request.SSHPort != 22 {
 		t.Errorf("request %+v", request)
@@ -76,11 +70,8 @@ func (r *resets) checkObjects(run *tekton.PipelineRun) {
 		{Name: "host-1", Roles: both, Host: "host-1", HostUID: "host-uid-1", Address: "10.0.0.1", MACs: []string{"02:00:00:00:00:01"}},
 		{Name: "host-2", Roles: both, Host: "host-2", HostUID: "host-uid-2", Address: "10.0.0.2", MACs: []string{"02:00:00:00:00:02"}},
 	}
-	if diff := cmp.Diff(want, nodes); diff != "" {
+	if diff := cmp.Diff(want, request.NodesOf(nil)); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
-	}
-	if !strings.Contains(inventory[contract.KeyHostsINI], "host-1 ansible_host=10.0.0.1") || inventory[contract.KeyGroupVars] == "" {
-		t.Errorf("inventory %v", inventory)
 	}
 	checked := run.DeepCopy()
 	checked.OwnerReferences = nil

@@ -113,22 +113,14 @@ func resetNodes(request contract.Request, targets *resetTargets) ([]contract.Nod
 // resetObjects returns the objects that a run needs. The run owns them, so that Kubernetes deletes
 // them together with the run.
 func resetObjects(run *tekton.PipelineRun, request contract.Request, nodes []contract.Node) ([]client.Object, error) {
-	rendered, err := inventory.Render(request, nodes)
-	if err != nil {
+	if _, err := inventory.Render(request, nodes); err != nil { // the task renders it too: a user hears of an invalid field here
 		return nil, err
 	}
+	outcome := contract.OutcomeName(contract.RequestName(run.Name))
+	request.Operation, request.Nodes, request.Outcome = contract.OperationReset, nodes, outcome
 	requestText, err := json.MarshalIndent(request, "", "  ")
 	if err != nil {
 		return nil, err
-	}
-	nodesText, err := json.Marshal(nodes)
-	if err != nil {
-		return nil, err
-	}
-	data := map[string]map[string]string{
-		contract.InventoryName(run.Name): {
-			contract.KeyNodes: string(nodesText), contract.KeyHostsINI: string(rendered.HostsINI), contract.KeyGroupVars: string(rendered.GroupVars),
-		},
 	}
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: run.Namespace, Name: name, Labels: resetLabels(), OwnerReferences: []metav1.OwnerReference{
@@ -137,17 +129,17 @@ func resetObjects(run *tekton.PipelineRun, request contract.Request, nodes []con
 	}
 	all := []client.Object{&corev1.ConfigMap{
 		ObjectMeta: meta(contract.RequestName(run.Name)),
-		Data:       map[string]string{contract.KeyRequest: string(requestText), contract.KeyVersion: strconv.Itoa(request.ContractVersion())},
+		Data:       map[string]string{contract.KeyRequest: string(requestText), contract.KeyVersion: strconv.Itoa(contract.Version)},
 		Immutable:  ptr.To(true),
-	}}
+	}, &corev1.ConfigMap{ObjectMeta: meta(outcome)}}
 	for _, name := range runs.TaskConfigMaps(run.Name) {
-		all = append(all, &corev1.ConfigMap{ObjectMeta: meta(name), Data: data[name]})
+		all = append(all, &corev1.ConfigMap{ObjectMeta: meta(name)})
 	}
 	for _, task := range contract.OperationOf(contract.OperationReset).Tasks() {
 		account := contract.ServiceAccountName(run.Name, task.Name)
 		all = append(all,
 			&corev1.ServiceAccount{ObjectMeta: meta(account), AutomountServiceAccountToken: ptr.To(false)},
-			&rbacv1.Role{ObjectMeta: meta(account), Rules: runs.Rules(run.Name, task)},
+			&rbacv1.Role{ObjectMeta: meta(account), Rules: runs.Rules(run.Name, outcome, task)},
 			&rbacv1.RoleBinding{
 				ObjectMeta: meta(account),
 				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},

@@ -162,7 +162,7 @@ const None = "none"
 // needs no PersistentVolumeClaim and no storage class.
 const (
 	WorkspaceRequest   = "request"   // ConfigMap <name>-run-<number>, key KeyRequest
-	WorkspaceInventory = "inventory" // ConfigMap <name>-inventory, keys below
+	WorkspaceInventory = "inventory" // ConfigMap <name>-run-<number>-out, keys below
 	WorkspaceSSH       = "ssh"       // Secret with ssh-privatekey
 	// WorkspaceBackupKey is Secret BackupKeyName. Only the operation restore has it.
 	WorkspaceBackupKey = "backup-key"
@@ -174,17 +174,17 @@ const (
 // Version is the version of the contract between the controller and the tasks. During an upgrade of
 // BPA, tasks of one build read data that the controller of the other build wrote. Both ignore
 // unknown fields. Therefore, a new field needs no new version if a reader without this field
-// behaves correctly. A change that an older task would misinterpret needs a new version. Only the requests
-// with this change have it (see Request.ContractVersion), so that the other runs go on meanwhile.
-const Version = 3
+// behaves correctly. A change that a task of the other build would misinterpret needs a new version. The
+// tasks then refuse the request with ReasonVersionSkew, and the next attempt has one of their version.
+const Version = 4
 
 // Keys of the ConfigMaps. A workspace contains each key as a file with this name.
 const (
 	KeyRequest    = "request.json"  // Request, in <name>-run-<number>, written by the reconciler
-	KeyVersion    = "version"       // Version in decimal, in <name>-run-<number>; absent: 1
-	KeyNodes      = "nodes.json"    // []Node, in <name>-inventory, written by select-hosts
-	KeyHostsINI   = "hosts.ini"     // in <name>-inventory, written by render-inventory
-	KeyGroupVars  = "all.json"      // variables for all hosts, JSON (which is YAML), in <name>-inventory, written by render-inventory
+	KeyVersion    = "version"       // Version in decimal, in <name>-run-<number>
+	KeyNodes      = "nodes.json"    // []Node, in <name>-run-<number>-out, written by select-hosts
+	KeyHostsINI   = "hosts.ini"     // in <name>-run-<number>-out, written by render-inventory
+	KeyGroupVars  = "all.json"      // variables for all hosts, JSON (which is YAML), in <name>-run-<number>-out, written by render-inventory
 	KeyKnownHosts = "known_hosts"   // in <name>-known-hosts, written by kubespray at first contact
 	KeyProgress   = "progress.json" // Progress, in <name>-progress, written by kubespray and install-plugins
 	KeyPlugins    = "plugins.json"  // []PluginStatus, in <name>-plugins, written by install-plugins
@@ -249,7 +249,6 @@ const MaxText = 900
 
 // The following functions return the names of the objects that a Provisioning owns in its namespace.
 
-func InventoryName(provisioning string) string  { return provisioning + "-inventory" }
 func KnownHostsName(provisioning string) string { return provisioning + "-known-hosts" }
 func ProgressName(provisioning string) string   { return provisioning + "-progress" }
 func InstalledName(provisioning string) string  { return provisioning + "-installed" }
@@ -271,6 +270,10 @@ func RunRequestName(provisioning string, number int32) string {
 // RequestName returns the name of the ConfigMap with the request of a run that no Provisioning has, such as that of
 // `kubectl bpa reset`. name is the name of the run.
 func RequestName(name string) string { return name + "-request" }
+
+// OutcomeName returns the name of the ConfigMap in which the tasks of one run store what its later tasks read. request
+// is the name of the ConfigMap with the request of the run. The two are created and deleted together.
+func OutcomeName(request string) string { return request + "-out" }
 
 // KubeconfigName returns the name of the Secret with the kubeconfig. Cluster API uses the same name.
 func KubeconfigName(provisioning string) string { return provisioning + "-kubeconfig" }

@@ -70,6 +70,13 @@ type Request struct {
 	// level that the spec requests (see AnnotationPatch): the nodes of a new cluster count as having it. The
 	// digest does not depend on it.
 	Patched string `json:"patched,omitempty"`
+	// Nodes are the nodes that the run works on beside the members, if it claims no host: all nodes of a reset, those that
+	// a removal removes although they have not joined, and those of a cluster without a record. The digest does not depend
+	// on it.
+	Nodes []Node `json:"nodes,omitempty"`
+	// Outcome is the name of the ConfigMap in which the tasks store what later tasks of the run read (see OutcomeName).
+	// The digest does not depend on it.
+	Outcome string `json:"outcome,omitempty"`
 	// Remove describes the nodes that the run removes; nil: none.
 	Remove *Removal `json:"remove,omitempty"`
 	// Upgrade describes the nodes that the run upgrades to KubernetesVersion and Vars; nil: none. The

@@ -26,10 +26,12 @@ type Task struct {
 	Params, Workspaces, Results []string
 	// ConfigMaps are functions, one for each ConfigMap that the task's account can access. A
 	// function returns the name of the ConfigMap for the name of a Provisioning. Verbs are the
-	// permitted operations on these ConfigMaps. If both fields are empty, the account has no token
+	// permitted operations on these ConfigMaps. If Verbs is empty, the account has no token
 	// for the API server.
 	ConfigMaps []func(provisioning string) string
 	Verbs      []string
+	// StoresOutcome reports that Verbs are also permitted on the ConfigMap OutcomeName of the run.
+	StoresOutcome bool
 	// ClaimsHosts reports that, while the task runs, its account can also claim hosts of its
 	// namespace and read the Secrets that these hosts are given.
 	ClaimsHosts bool
@@ -54,21 +56,22 @@ var Tasks = []Task{
 		PerRelease: true,
 	},
 	{
-		Name:        TaskSelectHosts,
-		Params:      []string{ParamProvisioning},
-		Workspaces:  []string{WorkspaceRequest},
-		Results:     []string{ResultHosts, ResultCount},
-		ConfigMaps:  []func(string) string{InventoryName, InstalledName},
-		Verbs:       []string{"get", "update"},
-		ClaimsHosts: true,
+		Name:          TaskSelectHosts,
+		Params:        []string{ParamProvisioning},
+		Workspaces:    []string{WorkspaceRequest},
+		Results:       []string{ResultHosts, ResultCount},
+		ConfigMaps:    []func(string) string{InstalledName},
+		Verbs:         []string{"get", "update"},
+		StoresOutcome: true,
+		ClaimsHosts:   true,
 	},
 	{
-		Name:       TaskRenderInventory,
-		Params:     []string{ParamProvisioning, "checksums"},
-		Workspaces: []string{WorkspaceRequest, WorkspaceInventory},
-		Results:    []string{ResultInventoryDigest},
-		ConfigMaps: []func(string) string{InventoryName},
-		Verbs:      []string{"get", "update"},
+		Name:          TaskRenderInventory,
+		Params:        []string{ParamProvisioning, "checksums"},
+		Workspaces:    []string{WorkspaceRequest, WorkspaceInventory},
+		Results:       []string{ResultInventoryDigest},
+		Verbs:         []string{"get", "update"},
+		StoresOutcome: true,
 	},
 	{
 		Name:         TaskKubespray,
@@ -112,7 +115,7 @@ var Tasks = []Task{
 var BackupTask = Task{
 	Name:       TaskBackup,
 	Params:     []string{ParamProvisioning, ParamArtifact, ParamRecipient, "depot"},
-	Workspaces: []string{WorkspaceRequest, WorkspaceInventory, WorkspaceSSH},
+	Workspaces: []string{WorkspaceRequest, WorkspaceSSH},
 	Results:    []string{ResultSHA256, ResultSize, ResultRevision, ResultMember, ResultVersion},
 	ConfigMaps: []func(string) string{KnownHostsName, InstalledName},
 	Verbs:      []string{"get"},

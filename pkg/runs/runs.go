@@ -31,7 +31,7 @@ const nonroot = 65532
 // Run describes a run.
 type Run struct {
 	// Name is the name of the Provisioning, from which the names of the run's ConfigMaps and
-	// accounts derive. See contract.InventoryName and the functions that follow it.
+	// accounts derive. See contract.KnownHostsName and the functions that follow it.
 	Name string
 	// Request is the name of the ConfigMap with the request; empty: contract.RequestName of Name.
 	Request   string
@@ -103,11 +103,12 @@ func (r Run) workspaces() []tekton.WorkspaceBinding {
 	secret := func(workspace, name string) tekton.WorkspaceBinding {
 		return tekton.WorkspaceBinding{Name: workspace, Secret: &corev1.SecretVolumeSource{SecretName: name}}
 	}
-	all := []tekton.WorkspaceBinding{
-		configMap(contract.WorkspaceRequest, cmp.Or(r.Request, contract.RequestName(r.Name))),
-		configMap(contract.WorkspaceInventory, contract.InventoryName(r.Name)),
-		secret(contract.WorkspaceSSH, r.SSHSecret),
+	request := cmp.Or(r.Request, contract.RequestName(r.Name))
+	all := []tekton.WorkspaceBinding{configMap(contract.WorkspaceRequest, request)}
+	if r.Operation.Name != contract.OperationBackup { // its task stores nothing for others
+		all = append(all, configMap(contract.WorkspaceInventory, contract.OutcomeName(request)))
 	}
+	all = append(all, secret(contract.WorkspaceSSH, r.SSHSecret))
 	if r.Operation.Name == contract.OperationRestore { // no other run can read backups
 		all = append(all, secret(contract.WorkspaceBackupKey, contract.BackupKeyName(r.Name)))
 	}
@@ -167,9 +168,12 @@ func (r Run) taskRunSpecs() []tekton.PipelineTaskRunSpec {
 
 // Rules returns the rights of a task's account. They name the ConfigMaps that the task reads and
 // writes, and the cluster whose artifacts it uploads. In the depot, the namespace is the owner of the
-// artifacts.
-func Rules(name string, task contract.Task) []rbacv1.PolicyRule {
+// artifacts. outcome is the name of the ConfigMap for the outcome of the run.
+func Rules(name, outcome string, task contract.Task) []rbacv1.PolicyRule {
 	var names []string
+	if task.StoresOutcome {
+		names = append(names, outcome)
+	}
 	for _, of := range task.ConfigMaps {
 		names = append(names, of(name))
 	}
@@ -187,8 +191,8 @@ func Rules(name string, task contract.Task) []rbacv1.PolicyRule {
 // depotGroup is the API group by which the depot checks rights (docs/depot.md).
 const depotGroup = "depot.bpa.akraino.org"
 
-// TaskConfigMaps returns the names of the ConfigMaps that tasks write. The
+// TaskConfigMaps returns the names of the ConfigMaps that tasks write and that outlive the run. The
 // client that starts a run creates them first, so that a task needs no right to create one.
 func TaskConfigMaps(name string) []string {
-	return []string{contract.InventoryName(name), contract.KnownHostsName(name), contract.ProgressName(name), contract.InstalledName(name)}
+	return []string{contract.KnownHostsName(name), contract.ProgressName(name), contract.InstalledName(name)}
 }

@@ -42,7 +42,7 @@ func TestSpec(t *testing.T) {
 // are those that must exist before the run.
 func TestRules(t *testing.T) {
 	for _, task := range contract.AllTasks() {
-		for _, rule := range Rules("edge-1", task) {
+		for _, rule := range Rules("edge-1", "edge-1-run-7-out", task) {
 			if rule.Resources[0] == "artifacts" { // of the Provisioning, in the depot
 				if !task.Uploads || !slices.Equal(rule.ResourceNames, []string{"edge-1"}) || slices.Contains(rule.Verbs, "delete") {
 					t.Errorf("%s may %v of %v", task.Name, rule.Verbs, rule.ResourceNames)
@@ -53,7 +53,7 @@ func TestRules(t *testing.T) {
 				t.Errorf("%s may use all ConfigMaps", task.Name)
 			}
 			for _, name := range rule.ResourceNames {
-				if name == contract.PluginsName("edge-1") || name == contract.SoftwareName("edge-1") { // the reconciler creates them for a run that needs them
+				if name == contract.PluginsName("edge-1") || name == contract.SoftwareName("edge-1") || name == "edge-1-run-7-out" { // the reconciler creates them for a run that needs them
 					continue
 				}
 				if !slices.Contains(TaskConfigMaps("edge-1"), name) {

@@ -48,7 +48,7 @@ const pluginsFolder = "/acceleration/plugins"
 // run it takes only what defines the cluster: the nodes, the version and the networks.
 func baseline(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) hand {
 	t.Helper()
-	inventory := configMap(t, s, contract.InventoryName(p.Name)).Data
+	inventory := configMap(t, s, contract.OutcomeName(contract.RunRequestName(p.Name, 1))).Data
 	var ofRun map[string]any
 	decode(t, inventory[contract.KeyGroupVars], &ofRun)
 	raw, err := os.ReadFile(filepath.Join(site.State(), "cache", "lab", "vars.yaml"))

@@ -37,7 +37,7 @@ func newWorker(t *testing.T, s *site.Site, name, host string) contract.Node {
 func masterOf(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) contract.Node {
 	t.Helper()
 	var nodes []contract.Node
-	decode(t, configMap(t, s, contract.InventoryName(p.Name)).Data[contract.KeyNodes], &nodes)
+	decode(t, configMap(t, s, contract.OutcomeName(contract.RunRequestName(p.Name, 1))).Data[contract.KeyNodes], &nodes)
 	if len(nodes) != 1 {
 		t.Fatalf("the cluster has %d nodes, want one", len(nodes))
 	}
@@ -65,11 +65,12 @@ func makeInputs(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, name strin
 		t.Fatal(err)
 	}
 	inputs := maps.Clone(installed)
+	request.Outcome = contract.OutcomeName(contract.RequestName(name))
 	inputs[contract.KeyRequest] = encode(t, request)
 	makeMap(t, s, contract.RequestName(name), inputs)
-	makeMap(t, s, contract.InventoryName(name), map[string]string{
+	makeMap(t, s, contract.OutcomeName(contract.RequestName(name)), map[string]string{
 		contract.KeyNodes: encode(t, all), contract.KeyHostsINI: string(rendered.HostsINI),
-		contract.KeyGroupVars: configMap(t, s, contract.InventoryName(p.Name)).Data[contract.KeyGroupVars],
+		contract.KeyGroupVars: configMap(t, s, contract.OutcomeName(contract.RunRequestName(p.Name, 1))).Data[contract.KeyGroupVars],
 	})
 	makeMap(t, s, contract.KnownHostsName(name), nil)
 	makeMap(t, s, contract.ProgressName(name), nil)
@@ -85,7 +86,7 @@ func makeAccount(t *testing.T, s *site.Site, name string) {
 	account := metav1.ObjectMeta{Namespace: s.Namespace, Name: contract.ServiceAccountName(name, contract.TaskKubespray)}
 	for _, o := range []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: account},
-		&rbacv1.Role{ObjectMeta: account, Rules: runs.Rules(name, taskKubespray())},
+		&rbacv1.Role{ObjectMeta: account, Rules: runs.Rules(name, contract.OutcomeName(contract.RequestName(name)), taskKubespray())},
 		&rbacv1.RoleBinding{ObjectMeta: account, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account.Name},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}}},
 	} {

@@ -92,7 +92,7 @@ func (r *Reconciler) ensureObjects(ctx context.Context, b *v1alpha1.Backup, p *v
 		func(_, _ *corev1.ServiceAccount) {}); err != nil {
 		return err
 	}
-	role := &rbacv1.Role{ObjectMeta: ofCluster, Rules: runs.Rules(p.Name, contract.BackupTask)}
+	role := &rbacv1.Role{ObjectMeta: ofCluster, Rules: runs.Rules(p.Name, "", contract.BackupTask)}
 	if _, err := owned.Ensure(ctx, p, rbac.Roles(p.Namespace), role, func(have, want *rbacv1.Role) { have.Rules = want.Rules }); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (r *Reconciler) ensureObjects(ctx context.Context, b *v1alpha1.Backup, p *v
 		return fmt.Errorf("encode the request: %w", err)
 	}
 	cm := &corev1.ConfigMap{ObjectMeta: meta(b, requestName(b), map[string]string{contract.LabelBackup: b.Name}), Data: map[string]string{
-		contract.KeyRequest: string(text), contract.KeyVersion: strconv.Itoa(request.ContractVersion()),
+		contract.KeyRequest: string(text), contract.KeyVersion: strconv.Itoa(contract.Version),
 	}}
 	_, err = owned.Ensure(ctx, b, core.ConfigMaps(b.Namespace), cm, func(have, want *corev1.ConfigMap) { have.Data = want.Data })
 	return err

@@ -119,7 +119,7 @@ func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning
 	if !operation.Has(contract.TaskSelectHosts) && p.Status.Run != nil { // its Role loses the Secrets that it needs no more
 		roles = append(roles, contract.TaskOf(contract.TaskSelectHosts))
 	}
-	for _, role := range resources.MakeRoles(p, roles, secrets) {
+	for _, role := range resources.MakeRoles(p, roles, next.Number, secrets) {
 		if _, err := ensure(ctx, p, rbac.Roles(p.Namespace), role, copyRules); err != nil {
 			return "", "", err
 		}
@@ -137,21 +137,17 @@ func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning
 	if err := r.ensureRecords(ctx, p, next.Plugins, request.Software != nil); err != nil {
 		return "", "", err
 	}
-	if operation.Name == contract.OperationReset {
-		if err := r.ensureNodesToReset(ctx, p, seen, next.Hosts); err != nil {
-			return "", "", err
-		}
-	}
-	if request.Remove != nil {
-		if err := r.ensureMembers(ctx, p, seen, request.Remove); err != nil {
-			return "", "", err
-		}
+	if request.Nodes, err = r.nodesOf(ctx, p, seen, next, request); err != nil {
+		return "", "", err
 	}
 	cm, err := resources.MakeRequestConfigMap(p, request, next.Number)
 	if err != nil {
 		return "", "", err
 	}
-	if uid, err = r.ensureRequest(ctx, p, cm); err != nil {
+	if _, err = r.ensureOfRun(ctx, p, resources.MakeOutcomeConfigMap(p, next.Number)); err != nil {
+		return "", "", err
+	}
+	if uid, err = r.ensureOfRun(ctx, p, cm); err != nil {
 		return "", "", err
 	}
 	csr, err = r.ensureKey(ctx, p)

@@ -94,8 +94,8 @@ func TestReconcile(t *testing.T) {
 		name:  "with hosts and key a run starts, the run last",
 		world: []runtime.Object{edge(), sshKey()},
 		writes: append(createsOfTasks(),
-			"create configmaps edge-1-inventory", "create configmaps edge-1-known-hosts", "create configmaps edge-1-progress", "create configmaps edge-1-installed",
-			"create configmaps edge-1-run-1", "create secrets edge-1-kubeconfig-key",
+			"create configmaps edge-1-known-hosts", "create configmaps edge-1-progress", "create configmaps edge-1-installed",
+			"create configmaps edge-1-run-1-out", "create configmaps edge-1-run-1", "create secrets edge-1-kubeconfig-key",
 			"create pipelineruns edge-1-install-1", "update provisionings/status edge-1",
 		),
 		reason: "Starting",
@@ -160,8 +160,8 @@ func TestReconcile(t *testing.T) {
 		hosts: held(),
 		live:  []runtime.Object{labelled(corev1.PodFailed)},
 		writes: append(createsOfTasks(),
-			"create configmaps edge-1-inventory", "create configmaps edge-1-known-hosts", "create configmaps edge-1-progress", "create configmaps edge-1-installed",
-			"create configmaps edge-1-run-2", "create secrets edge-1-kubeconfig-key",
+			"create configmaps edge-1-known-hosts", "create configmaps edge-1-progress", "create configmaps edge-1-installed",
+			"create configmaps edge-1-run-2-out", "create configmaps edge-1-run-2", "create secrets edge-1-kubeconfig-key",
 			"create pipelineruns edge-1-install-2", "update provisionings/status edge-1",
 		),
 		reason: "Starting",
@@ -530,7 +530,7 @@ func createsOfTasks() (writes []string) {
 	var roles, bindings []string
 	for _, task := range tasksOf(contract.OperationOf(contract.OperationInstall), false) {
 		writes = append(writes, "create serviceaccounts edge-1-"+task.Name)
-		if task.CallsAPI() {
+		if task.CallsAPI() && contract.OperationOf(contract.OperationInstall).Has(task.Name) {
 			roles = append(roles, "create roles edge-1-"+task.Name)
 			bindings = append(bindings, "create rolebindings edge-1-"+task.Name)
 		}

@@ -2,18 +2,14 @@ package provisioning
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
 // requestFor returns the request of a run. If the spec is invalid, a reset uses the request of the last run, or that of the
@@ -36,42 +32,42 @@ func requestFor(seen plan.Seen, next plan.Step) contract.Request {
 	request.Installed, request.PassedOver = installedFor(request, seen), slices.Concat(request.PassedOver, seen.PassOver)
 	request.Lost = append(slices.Clone(request.Lost), seen.NodesOf(seen.PassOver)...)
 	request.Complete = seen.Complete()
+	if request.OfRecord() {
+		request.Readdress(seen.Nodes)
+	}
+	request.Outcome = contract.OutcomeName(contract.RunRequestName(seen.Name, next.Number))
 	return request
 }
 
-// ensureMembers writes the nodes of a run that removes nodes into the inventory's ConfigMap: the nodes
-// of the cluster, the unfinished nodes that the run removes, and the standby hosts.
-func (r *Reconciler) ensureMembers(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, remove *contract.Removal) error {
-	nodes := slices.Clone(seen.Memory.Nodes)
+// nodesOf returns the nodes that the run works on beside the members (contract.Request.Nodes).
+func (r *Reconciler) nodesOf(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step, request contract.Request) ([]contract.Node, error) {
+	switch {
+	case request.Operation == contract.OperationReset:
+		held, err := r.heldWithFacts(ctx, p)
+		return nodesToReset(seen, held, next.Hosts), err
+	case request.Remove != nil:
+		return r.unfinished(ctx, p, seen, request.Remove.Nodes)
+	case request.OfRecord(), request.ClaimsHosts():
+		return nil, nil
+	}
+	return seen.Nodes, nil // a cluster without a record
+}
+
+// unfinished returns those of the named nodes that have not joined the cluster.
+func (r *Reconciler) unfinished(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, names []string) (nodes []contract.Node, err error) {
 	var held []hosts.Host
 	for _, n := range seen.State().Unfinished {
-		if !slices.Contains(remove.Nodes, n.Name) {
+		if !slices.Contains(names, n.Name) {
 			continue
 		}
 		if n.Address == "" && held == nil {
-			var err error
 			if held, err = r.heldWithFacts(ctx, p); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		nodes = append(nodes, withFacts(n, held, seen.Request.Access))
 	}
-	for _, n := range seen.Nodes {
-		if n.Standby && seen.Site[n.Host].Ours {
-			nodes = append(nodes, n)
-		}
-	}
-	return r.ensureNodes(ctx, p, nodes)
-}
-
-func (r *Reconciler) ensureNodes(ctx context.Context, p *v1alpha1.Provisioning, nodes []contract.Node) error {
-	text, err := json.MarshalIndent(nodes, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode the nodes of the run: %w", err)
-	}
-	want := resources.MakeInventoryConfigMap(p, string(text)+"\n")
-	_, err = ensure(ctx, p, r.kube.CoreV1().ConfigMaps(p.Namespace), want, func(have, want *corev1.ConfigMap) { have.Data = want.Data })
-	return err
+	return nodes, nil
 }
 
 // withFacts completes a node that is not in the list of select-hosts any more, for example because
@@ -103,15 +99,6 @@ func (r *Reconciler) heldWithFacts(ctx context.Context, p *v1alpha1.Provisioning
 		}
 	}
 	return held, nil
-}
-
-// ensureNodesToReset writes the nodes of a reset into the inventory's ConfigMap.
-func (r *Reconciler) ensureNodesToReset(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, names []string) error {
-	held, err := r.heldWithFacts(ctx, p)
-	if err != nil {
-		return err
-	}
-	return r.ensureNodes(ctx, p, nodesToReset(seen, held, names))
 }
 
 // nodesToReset returns the nodes of the named hosts. A node comes from the list that select-hosts

@@ -117,16 +117,8 @@ func TestDeletionResetsTheHosts(t *testing.T) {
 	if owner := pr.OwnerReferences[0]; owner.BlockOwnerDeletion != nil && *owner.BlockOwnerDeletion {
 		t.Error("the run blocks the deletion of its owner, so that a deletion in the foreground would delete the run")
 	}
-	cm, err := w.kube.CoreV1().ConfigMaps(site).Get(t.Context(), contract.InventoryName(name), metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var nodes []contract.Node
-	if err := json.Unmarshal([]byte(cm.Data[contract.KeyNodes]), &nodes); err != nil {
-		t.Fatal(err)
-	}
 	want := []contract.Node{{Name: "master-1", Host: "host-1", HostUID: "host-uid-1", Address: "10.0.0.1", Roles: []string{contract.RoleControlPlane}}}
-	if diff := cmp.Diff(want, nodes); diff != "" {
+	if diff := cmp.Diff(want, w.request(t).Nodes); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 	bindings, err := w.kube.RbacV1().RoleBindings(site).List(t.Context(), metav1.ListOptions{})

@@ -50,14 +50,7 @@ func TestReplacedHostThatReturnsIsReset(t *testing.T) {
 			t.Errorf("the run uses Task %s, which is not of the installed release", p.Value.StringVal)
 		}
 	}
-	inventory, err := w.kube.CoreV1().ConfigMaps("site").Get(t.Context(), contract.InventoryName(name), metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []contract.Node
-	if err := json.Unmarshal([]byte(inventory.Data[contract.KeyNodes]), &got); err != nil {
-		t.Fatal(err)
-	}
+	got := w.request(t).Nodes
 	if i := slices.IndexFunc(got, func(n contract.Node) bool { return n.Host == "host-5" }); i < 0 || got[i].Address != "10.0.0.5" {
 		t.Errorf("nodes of the run: %+v, want host-5 at 10.0.0.5", got)
 	}

@@ -192,7 +192,7 @@ func TestValuesAreAppliedToAnInstalledCluster(t *testing.T) {
 	if run == nil {
 		t.Fatalf("no run; Ready: %+v", w.stored(t).Status.GetCondition(v1alpha1.ConditionReady))
 	}
-	if r := w.request(t); len(r.SecretVars) != 2 || r.Upgrade == nil || r.ContractVersion() != 3 || len(filesOf(run)) != 3 {
+	if r := w.request(t); len(r.SecretVars) != 2 || r.Upgrade == nil || len(filesOf(run)) != 3 {
 		t.Errorf("request %+v", r)
 	}
 }

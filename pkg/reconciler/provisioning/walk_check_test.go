@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/go-cmp/cmp"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -243,7 +244,7 @@ func (w *simSite) machinesUnlike() string {
 // tooMany checks that the number of objects has its limits.
 func (w *simSite) tooMany() string {
 	history := 2 * (settings.Default().RunHistory + 1)
-	for kind, most := range map[string]int{kindRun: 2 * history, kindTask: 12 * history, kindConfigMap: 26 + 2*history, kindSecret: 12, kindAccount: 24, kindRole: 24, kindBinding: 24} {
+	for kind, most := range map[string]int{kindRun: 2 * history, kindTask: 12 * history, kindConfigMap: 24 + 4*history, kindSecret: 12, kindAccount: 24, kindRole: 24, kindBinding: 24} {
 		if n := len(w.server.objects[kind]); n > most {
 			return fmt.Sprintf("there are %d %s: %v", n, kind, w.server.names(kind))
 		}
@@ -260,24 +261,31 @@ func (w *simSite) tooMany() string {
 	return ""
 }
 
-// requestsUnlike checks that each run has its request, and that at most one request of each Provisioning has no run.
+// requestsUnlike checks that each run has its request and its outcome, and that at most one request of each Provisioning,
+// with one outcome, has no run.
 func (w *simSite) requestsUnlike() string {
 	of := map[types.UID]string{}
 	for _, run := range simList[*tekton.PipelineRun](w.server, kindRun) {
 		request, uid := runs.RequestOf(run)
-		cm := simStored[*corev1.ConfigMap](w.server, kindConfigMap, request)
-		if cm == nil || cm.UID != uid || len(cm.OwnerReferences) != 1 || cm.OwnerReferences[0].UID != run.UID {
+		cm, outcome := simStored[*corev1.ConfigMap](w.server, kindConfigMap, request), w.outcomeOf(run)
+		if cm == nil || cm.UID != uid {
 			return fmt.Sprintf("run %s has not its request %s %s: %+v", run.Name, request, uid, cm)
 		}
-		of[cm.UID] = run.Name
+		for _, cm := range []*corev1.ConfigMap{cm, outcome} {
+			if cm == nil || len(cm.OwnerReferences) != 1 || cm.OwnerReferences[0].UID != run.UID {
+				return fmt.Sprintf("run %s does not own its ConfigMap: %+v", run.Name, cm)
+			}
+			of[cm.UID] = run.Name
+		}
 	}
 	without := map[string]string{}
 	for _, cm := range simList[*corev1.ConfigMap](w.server, kindConfigMap) {
-		if cluster := cm.Labels[contract.LabelCluster]; cm.Immutable != nil && of[cm.UID] == "" {
-			if other := without[cluster]; other != "" {
-				return fmt.Sprintf("ConfigMaps %s and %s are requests without a run", other, cm.Name)
+		request, outcome := strings.CutSuffix(cm.Name, contract.OutcomeName(""))
+		if cluster := cm.Labels[contract.LabelCluster]; (cm.Immutable != nil || outcome) && of[cm.UID] == "" {
+			if other := without[cluster]; other != "" && other != request {
+				return fmt.Sprintf("ConfigMaps %s and %s have no run", other, cm.Name)
 			}
-			without[cluster] = cm.Name
+			without[cluster] = request
 		}
 	}
 	return ""

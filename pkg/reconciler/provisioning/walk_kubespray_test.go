@@ -79,7 +79,7 @@ var pinKey = func() ssh.HostKey {
 
 func (w *simSite) kubespray(ctx context.Context, j *simJob, run *tekton.PipelineRun, request contract.Request) (err error) {
 	cluster := request.Provisioning
-	p := simPlaybooks{w: w, j: j, request: request, nodes: request.NodesOf(w.listed(cluster)), a: w.clusters[cluster]}
+	p := simPlaybooks{w: w, j: j, request: request, nodes: request.NodesOf(w.claimedBy(run)), a: w.clusters[cluster]}
 	if len(p.nodes) == 0 {
 		return task.Because(contract.ReasonInvalidRequest, errors.New("there are no nodes"))
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/runs"
@@ -38,24 +39,29 @@ func (w *simSite) runTask(j *simJob, run *tekton.PipelineRun, name string) error
 	if err != nil {
 		return err
 	}
-	inventory := simStore{j.c, contract.InventoryName(cluster)}
+	outcome := simStore{j.c, request.Outcome}
+	if t := taskNamed(name); t.StoresOutcome {
+		if err := w.checkOutcome(run, t, request); err != nil {
+			return err
+		}
+	}
 	switch name {
 	case contract.TaskSeedRegistry:
 		return w.depotError()
 	case contract.TaskSelectHosts:
 		out, err := selecthosts.Run(ctx, selecthosts.Input{Request: request},
-			selecthosts.Ports{Hosts: simHostClient{c: j.c}, Record: simStore{j.c, contract.InstalledName(cluster)}, Outcome: inventory, Log: io.Discard})
+			selecthosts.Ports{Hosts: simHostClient{c: j.c}, Record: simStore{j.c, contract.InstalledName(cluster)}, Outcome: outcome, Log: io.Discard})
 		j.results = out.Results()
 		return err
 	case contract.TaskRenderInventory:
-		nodes := w.listed(cluster)
+		nodes := w.claimedBy(run)
 		out, err := renderinventory.Run(ctx, renderinventory.Input{Request: request, Nodes: nodes},
-			renderinventory.Ports{Inventory: inventory, Reason: kube.Reason, Log: io.Discard})
+			renderinventory.Ports{Inventory: outcome, Reason: kube.Reason, Log: io.Discard})
 		j.results = out.Results()
 		if err != nil || j.c.dead {
 			return err
 		}
-		return w.checkInventory(request, nodes, cluster)
+		return w.checkInventory(request, nodes)
 	case contract.TaskKubespray:
 		return w.kubespray(ctx, j, run, request)
 	case contract.TaskCollectKubeconfig:
@@ -78,12 +84,44 @@ func (w *simSite) requestOf(run *tekton.PipelineRun) (r contract.Request, err er
 	return r, json.Unmarshal([]byte(cm.Data[contract.KeyRequest]), &r)
 }
 
-// listed returns the nodes in the ConfigMap of the inventory.
-func (w *simSite) listed(cluster string) (nodes []contract.Node) {
-	if cm := simStored[*corev1.ConfigMap](w.server, kindConfigMap, contract.InventoryName(cluster)); cm != nil {
-		_ = json.Unmarshal([]byte(cm.Data[contract.KeyNodes]), &nodes) // empty before the first run
-	}
+// outcomeOf returns the ConfigMap with the outcome of a run, as its pods mount it.
+func (w *simSite) outcomeOf(run *tekton.PipelineRun) *corev1.ConfigMap {
+	i := slices.IndexFunc(run.Spec.Workspaces, func(b tekton.WorkspaceBinding) bool { return b.Name == contract.WorkspaceInventory })
+	return simStored[*corev1.ConfigMap](w.server, kindConfigMap, run.Spec.Workspaces[i].ConfigMap.Name)
+}
+
+// claimedBy returns the nodes that select-hosts has stored for the run.
+func (w *simSite) claimedBy(run *tekton.PipelineRun) (nodes []contract.Node) {
+	_ = json.Unmarshal([]byte(w.outcomeOf(run).Data[contract.KeyNodes]), &nodes) // empty in a run that claims no host
 	return nodes
+}
+
+func taskNamed(name string) contract.Task {
+	return contract.Tasks[slices.IndexFunc(contract.Tasks, func(t contract.Task) bool { return t.Name == name })]
+}
+
+// checkOutcome checks that a task may write the outcome of its run, which its later tasks mount, and that nobody has
+// written the keys of this task.
+func (w *simSite) checkOutcome(run *tekton.PipelineRun, t contract.Task, request contract.Request) error {
+	cm := w.outcomeOf(run)
+	if cm == nil || cm.Name != request.Outcome {
+		return w.bad("task %s of %s is to write %s, and later tasks mount %+v", t.Name, run.Name, request.Outcome, cm)
+	}
+	account := contract.ServiceAccountName(request.Provisioning, t.Name)
+	role := simStored[*rbacv1.Role](w.server, kindRole, account)
+	if role == nil || !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.ResourceNames, cm.Name) }) {
+		return w.bad("task %s of %s may not write %s: %+v", t.Name, run.Name, cm.Name, role)
+	}
+	keys := []string{contract.KeyHostsINI, contract.KeyGroupVars}
+	if t.Name == contract.TaskSelectHosts {
+		keys = append(keys, contract.KeyNodes)
+	}
+	for _, key := range keys {
+		if cm.Data[key] != "" {
+			return w.bad("%s of %s is written before task %s of %s", key, cm.Name, t.Name, run.Name)
+		}
+	}
+	return nil
 }
 
 // depotError is the failure of a task that needs the depot, while that is down.
@@ -97,8 +135,8 @@ func (w *simSite) depotError() error {
 
 // checkInventory checks hosts.ini: the nodes that the run works on, each once and at its own address, and the
 // members of etcd.
-func (w *simSite) checkInventory(request contract.Request, listed []contract.Node, cluster string) error {
-	text := simStored[*corev1.ConfigMap](w.server, kindConfigMap, contract.InventoryName(cluster)).Data[contract.KeyHostsINI]
+func (w *simSite) checkInventory(request contract.Request, listed []contract.Node) error {
+	text := simStored[*corev1.ConfigMap](w.server, kindConfigMap, request.Outcome).Data[contract.KeyHostsINI]
 	groups, addresses := parseINI(text)
 	var want, planes []string
 	switch {
@@ -108,7 +146,7 @@ func (w *simSite) checkInventory(request contract.Request, listed []contract.Nod
 				want = append(want, n.Name)
 			}
 		}
-		for _, n := range listed { // leaves, and was never a member
+		for _, n := range request.Nodes { // leaves, and was never a member
 			if request.Removes(n) && n.Address != "" && !slices.Contains(want, n.Name) {
 				want = append(want, n.Name)
 			}
@@ -123,7 +161,7 @@ func (w *simSite) checkInventory(request contract.Request, listed []contract.Nod
 			return w.bad("hosts.ini of %s: the request has %d nodes, and hosts are claimed for %v", request.Operation, n, want)
 		}
 	}
-	for _, n := range slices.Concat(request.NodesOf(listed)) {
+	for _, n := range request.NodesOf(listed) {
 		if slices.Contains(n.Roles, contract.RoleControlPlane) && slices.Contains(want, n.Name) {
 			planes = append(planes, n.Name)
 		}

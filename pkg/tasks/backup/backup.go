@@ -13,6 +13,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/client"
+	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -22,8 +23,6 @@ import (
 type Input struct {
 	Request    contract.Request
 	PrivateKey []byte // private key of the SSH user, in PEM
-	// HostsINI and GroupVars are the files of the inventory; empty: there are none.
-	HostsINI, GroupVars []byte
 	// Artifact is the name of the backup in the depot, and Recipient the public key for which it is
 	// encrypted.
 	Artifact, Recipient string
@@ -97,7 +96,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	}
 	defer source.close()
 	version, _ := installed.Level(source.node)
-	r := run{in: in, ports: ports, depot: depot, place: place, source: source, version: version, installed: text}
+	r := run{in: in, ports: ports, depot: depot, place: place, source: source, version: version, installed: text, inventory: renderRecord(ctx, installed, ports)}
 	return r.upload(ctx)
 }
 
@@ -113,6 +112,25 @@ func readInstalled(ctx context.Context, ports Ports) (contract.Installed, string
 			"any change of the cluster, such as another worker, does", err))
 	}
 	return installed, text, nil
+}
+
+// renderRecord returns the inventory of the cluster, for a restore by hand. The copy is complete without it, so a record from
+// which it cannot be rendered is only reported.
+func renderRecord(ctx context.Context, installed contract.Installed, ports Ports) inventory.Inventory {
+	var claimed []contract.Node
+	text, err := ports.Installed.Get(ctx, contract.KeyClaimed)
+	if err == nil && text != "" {
+		err = json.Unmarshal([]byte(text), &claimed)
+	}
+	if err != nil {
+		fmt.Fprintf(ports.Log, "The inventory has the addresses of the record: %v\n", err)
+	}
+	rendered, err := inventory.RenderRecord(installed, claimed)
+	if err != nil {
+		fmt.Fprintf(ports.Log, "The copy gets no %s and no %s: %v\n", contract.KeyHostsINI, contract.KeyGroupVars, err)
+		return inventory.Inventory{}
+	}
+	return rendered
 }
 
 // findSource returns the first control plane that answers by SSH, has all keys, and whose member of

@@ -73,19 +73,21 @@ func newFixture(t *testing.T) *fixture {
 		Request: contract.Request{
 			Provisioning: "edge-1", Namespace: "site", UID: "uid-1", SSHUser: "root", SSHPort: w.ssh.Port,
 		},
-		PrivateKey: userFile, HostsINI: []byte("[all]\n"), GroupVars: []byte(`{"password": "` + secret + `"}`),
-		Artifact: backup.Artifact("nightly", "01234567-89"), Recipient: recipient, Depot: w.depot.URL, ConnectLimit: 5 * time.Second,
+		PrivateKey: userFile,
+		Artifact:   backup.Artifact("nightly", "01234567-89"), Recipient: recipient, Depot: w.depot.URL, ConnectLimit: 5 * time.Second,
 	}
 	pins := ssh.Pins{{UID: "u1", Host: "h1", At: firstAddress + ":22", Key: host.PublicKey()}, {UID: "u2", Host: "h2", At: secondAddress + ":22", Key: host.PublicKey()}}
 	planes := []string{contract.RoleControlPlane}
 	installed, err := json.Marshal(contract.Installed{
-		Request: contract.Request{KubernetesVersion: "1.35.4"},
-		Nodes:   []contract.Node{{Name: "m-1", HostUID: "u1", Address: firstAddress, Roles: planes}, {Name: "m-2", HostUID: "u2", Address: secondAddress, Roles: planes}},
+		Request: contract.Request{KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.233.0.0/18",
+			SSHUser: "root", SSHPort: 22, Vars: map[string]json.RawMessage{"password": json.RawMessage(`"` + secret + `"`)}},
+		Nodes: []contract.Node{{Name: "m-1", HostUID: "u1", Address: firstAddress, Roles: planes}, {Name: "m-2", HostUID: "u2", Address: secondAddress, Roles: planes}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.stores = map[string]string{contract.KeyKnownHosts: pins.String(), contract.KeyInstalled: string(installed)}
+	w.stores = map[string]string{contract.KeyKnownHosts: pins.String(), contract.KeyInstalled: string(installed),
+		contract.KeyClaimed: `[{"name":"m-1","hostUID":"u1","address":"10.0.0.1"},{"name":"m-2","hostUID":"u2","address":"10.0.0.2"}]`}
 	return w
 }
 

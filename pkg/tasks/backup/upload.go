@@ -13,6 +13,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/client"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
+	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -25,6 +26,7 @@ type run struct {
 	source    *source
 	version   string
 	installed string // text of the record of the cluster
+	inventory inventory.Inventory
 }
 
 // attempts limits how often a run starts an upload if the depot is busy.
@@ -84,7 +86,7 @@ func (r run) try(ctx context.Context) (Output, error) {
 // writer returns the backup that is to be stored.
 func (r run) writer(snapshot *snapshot) (*backup.Writer, error) {
 	files := append([]backup.File{{Name: backup.FileInstalled, Content: []byte(r.installed)}}, r.source.files...)
-	for _, f := range []backup.File{{Name: backup.FileHostsINI, Content: r.in.HostsINI}, {Name: backup.FileGroupVars, Content: r.in.GroupVars}} {
+	for _, f := range []backup.File{{Name: backup.FileHostsINI, Content: r.inventory.HostsINI}, {Name: backup.FileGroupVars, Content: r.inventory.GroupVars}} {
 		if len(f.Content) > 0 {
 			files = append(files, f)
 		}

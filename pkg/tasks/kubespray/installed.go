@@ -129,6 +129,7 @@ func rankOfRole(n contract.Node) int { return 1 - len(node.ControlPlanes([]contr
 // lasting returns the request without the fields that describe one run.
 func lasting(r contract.Request) contract.Request {
 	r.Operation, r.Members, r.EtcdNext, r.Patched, r.Remove, r.Upgrade, r.Restore, r.Software = "", nil, 0, "", nil, nil, nil, nil
+	r.Nodes, r.Outcome = nil, ""
 	r.ClusterCA, r.Installed, r.Complete, r.Lost, r.Kept, r.PassedOver, r.Unreset = "", nil, false, nil, nil, nil, nil
 	return r
 }

@@ -26,7 +26,7 @@ func (m Mounts) Fill(in *Input, namespace, provisioning string) error {
 	if in.Request, err = task.ReadRequest(m.RequestDir, namespace, provisioning); err != nil {
 		return err
 	}
-	if in.Nodes, err = task.ReadNodes(m.InventoryDir); err != nil {
+	if in.Nodes, err = task.ReadNodes(m.InventoryDir, in.Request); err != nil {
 		return err
 	}
 	type file struct {

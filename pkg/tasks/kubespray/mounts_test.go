@@ -3,6 +3,7 @@ package kubespray
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -13,8 +14,8 @@ import (
 func TestOnlyAnInstallationReadsTheInventory(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		contract.KeyRequest: `{"provisioning":"edge-1","namespace":"site"}`,
-		contract.KeyNodes:   `[{"name":"worker-1","host":"host-1","hostUID":"uid-1"}]`,
+		contract.KeyRequest: `{"provisioning":"edge-1","namespace":"site","operation":"reset","nodes":[{"name":"worker-1","host":"host-1","hostUID":"uid-1"}]}`,
+		contract.KeyVersion: strconv.Itoa(contract.Version),
 		node.KeyFile:        "key",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -109,8 +110,8 @@ func TestChangedSecretsStartNothing(t *testing.T) {
 func TestResetNeedsNoSecret(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		contract.KeyRequest: `{"provisioning":"edge-1","namespace":"site","secretVars":{"registry_password":"0f"}}`,
-		contract.KeyNodes:   `[{"name":"worker-1","host":"host-1","hostUID":"uid-1"}]`,
+		contract.KeyRequest: `{"provisioning":"edge-1","namespace":"site","operation":"reset","nodes":[{"name":"worker-1","host":"host-1","hostUID":"uid-1"}],"secretVars":{"registry_password":"0f"}}`,
+		contract.KeyVersion: strconv.Itoa(contract.Version),
 		node.KeyFile:        "key", contract.KeyHostsINI: "[all]\n", contract.KeyGroupVars: "{}",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

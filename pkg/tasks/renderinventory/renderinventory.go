@@ -64,8 +64,8 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 // render checks that the nodes are those of this request, and not of an earlier one. Then it
 // renders the inventory. It ignores standby nodes, because nothing is installed on them.
 //
-// The nodes of a run that claims no host are those of the record, whatever an earlier run has listed. The
-// request of such a run describes them, so they are compared only if nodes leave.
+// The nodes of a run that claims no host are those of the record. The request of such a run has them, so they are
+// compared only if nodes leave.
 func render(in Input) (inventory.Inventory, error) {
 	nodes := in.Request.NodesOf(in.Nodes)
 	switch remove := in.Request.Remove; {

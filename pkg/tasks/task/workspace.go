@@ -2,7 +2,6 @@ package task
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,29 +33,29 @@ func ReadRequest(dir, namespace, provisioning string) (contract.Request, error) 
 	return r, nil
 }
 
-// ReadNodes reads the nodes to install from the workspace in dir. These are the nodes for which
-// select-hosts has claimed hosts, without standby nodes.
-func ReadNodes(dir string) ([]contract.Node, error) {
-	var nodes []contract.Node
-	err := read(dir, contract.KeyNodes, &nodes)
-	return slices.DeleteFunc(nodes, func(n contract.Node) bool { return n.Standby }), err
+// ReadNodes returns the nodes of the run, without standby nodes. If the run claims hosts, it reads from the workspace in
+// dir for which nodes select-hosts has claimed them.
+func ReadNodes(dir string, request contract.Request) ([]contract.Node, error) {
+	var claimed []contract.Node
+	if request.ClaimsHosts() {
+		if err := read(dir, contract.KeyNodes, &claimed); err != nil {
+			return nil, err
+		}
+	}
+	return request.NodesOf(claimed), nil
 }
 
-// ReadMembers reads from the workspace in dir the nodes of the cluster as the run leaves it: those of the
-// record if the run claims no host, or else those that ReadNodes returns. A node that the run removes, or that
-// an earlier run has removed, is not among them: by then its machine can have the cluster of another owner.
+// ReadMembers returns the nodes of the cluster as the run leaves it: those of ReadNodes, without a node that the run
+// removes. By then its machine can have the cluster of another owner.
 func ReadMembers(dir string, request contract.Request) ([]contract.Node, error) {
-	nodes, err := ReadNodes(dir)
-	return slices.DeleteFunc(request.NodesOf(nodes), request.Removes), err
+	nodes, err := ReadNodes(dir, request)
+	return slices.DeleteFunc(nodes, request.Removes), err
 }
 
 // checkVersion rejects a request that this build of the task would misunderstand. The failure
 // reason is transient, because the next attempt may use the Tasks of the controller's build.
 func checkVersion(dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, contract.KeyVersion))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil // older builds did not write a version
-	}
 	if err != nil {
 		return invalid(contract.KeyVersion, err)
 	}
@@ -67,6 +66,10 @@ func checkVersion(dir string) error {
 	if version > contract.Version {
 		return Because(contract.ReasonVersionSkew, fmt.Errorf("the controller writes requests of version %d, but this task reads "+
 			"versions up to %d only: apply config/ of the controller's release", version, contract.Version))
+	}
+	if version < contract.Version {
+		return Because(contract.ReasonVersionSkew, fmt.Errorf("the request has version %d, but this task reads version %d: BPA was upgraded "+
+			"during the run, or config/ of an older release was applied", version, contract.Version))
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func MakeRequestConfigMap(p *v1alpha1.Provisioning, r contract.Request, number i
 	}
 	return &corev1.ConfigMap{
 		ObjectMeta: meta(p, contract.RunRequestName(p.Name, number)),
-		Data:       map[string]string{contract.KeyRequest: string(text), contract.KeyVersion: strconv.Itoa(r.ContractVersion()), KeyRevert: back},
+		Data:       map[string]string{contract.KeyRequest: string(text), contract.KeyVersion: strconv.Itoa(contract.Version), KeyRevert: back},
 		Immutable:  ptr.To(true),
 	}, nil
 }
@@ -38,9 +38,10 @@ func MakeSoftwareConfigMap(p *v1alpha1.Provisioning) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: meta(p, contract.SoftwareName(p.Name))}
 }
 
-// MakeInventoryConfigMap returns the inventory's ConfigMap with only these nodes, as JSON.
-func MakeInventoryConfigMap(p *v1alpha1.Provisioning, nodes string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: meta(p, contract.InventoryName(p.Name)), Data: map[string]string{contract.KeyNodes: nodes}}
+// MakeOutcomeConfigMap returns the ConfigMap in which the tasks of the run of this number store what its later tasks read:
+// select-hosts the nodes, render-inventory the inventory. p owns it until the run does.
+func MakeOutcomeConfigMap(p *v1alpha1.Provisioning, number int32) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: meta(p, contract.OutcomeName(contract.RunRequestName(p.Name, number)))}
 }
 
 // MakePluginsConfigMap returns the ConfigMap in which the task install-plugins stores the states of the
@@ -49,7 +50,7 @@ func MakePluginsConfigMap(p *v1alpha1.Provisioning) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: meta(p, contract.PluginsName(p.Name))}
 }
 
-// MakeTaskConfigMaps returns the ConfigMaps that tasks write. The controller creates them empty, so
+// MakeTaskConfigMaps returns the ConfigMaps that tasks of all runs write. The controller creates them empty, so
 // that a task needs no permission to create one. Their contents stay from run to run: especially
 // the SSH host keys, which are recorded at the first contact, must not be lost.
 func MakeTaskConfigMaps(p *v1alpha1.Provisioning) []*corev1.ConfigMap {

@@ -29,15 +29,15 @@ func MakeServiceAccounts(p *v1alpha1.Provisioning, tasks []contract.Task) []*cor
 }
 
 // MakeRoles returns a Role for each of the tasks that calls the API server. The Role names the ConfigMaps
-// that the task reads and writes. The Role of select-hosts also names the given Secrets: Secrets
-// that its hosts may receive with an OS image, and Secrets with addresses of hosts.
-func MakeRoles(p *v1alpha1.Provisioning, tasks []contract.Task, secrets []string) []*rbacv1.Role {
+// that the task reads and writes, among them that for the outcome of the run of this number. The Role of select-hosts
+// also names the given Secrets: Secrets that its hosts may receive with an OS image, and Secrets with addresses of hosts.
+func MakeRoles(p *v1alpha1.Provisioning, tasks []contract.Task, number int32, secrets []string) []*rbacv1.Role {
 	var all []*rbacv1.Role
 	for _, task := range tasks {
 		if !task.CallsAPI() {
 			continue
 		}
-		role := makeRole(p, task)
+		role := makeRole(p, number, task)
 		if task.ClaimsHosts && len(secrets) > 0 { // without names, the rule would apply to every Secret
 			role.Rules = append(role.Rules, rbacv1.PolicyRule{
 				APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: secrets, Verbs: []string{"get"},
@@ -48,8 +48,9 @@ func MakeRoles(p *v1alpha1.Provisioning, tasks []contract.Task, secrets []string
 	return all
 }
 
-func makeRole(p *v1alpha1.Provisioning, task contract.Task) *rbacv1.Role {
-	return &rbacv1.Role{ObjectMeta: meta(p, contract.ServiceAccountName(p.Name, task.Name)), Rules: runs.Rules(p.Name, task)}
+func makeRole(p *v1alpha1.Provisioning, number int32, task contract.Task) *rbacv1.Role {
+	rules := runs.Rules(p.Name, contract.OutcomeName(contract.RunRequestName(p.Name, number)), task)
+	return &rbacv1.Role{ObjectMeta: meta(p, contract.ServiceAccountName(p.Name, task.Name)), Rules: rules}
 }
 
 // MakeRoleBindings returns the bindings of each of the tasks to its Role, and the binding

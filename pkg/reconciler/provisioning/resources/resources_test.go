@@ -113,7 +113,9 @@ func TestMakePipelineRun(t *testing.T) {
 func TestRights(t *testing.T) {
 	p := provisioning()
 	got := map[string][]string{}
-	for _, role := range MakeRoles(p, contract.Tasks, nil) {
+	install, software := contract.OperationOf(contract.OperationInstall), contract.OperationOf(contract.OperationSoftware)
+	for _, role := range append(MakeRoles(p, install.Tasks(), 6, nil), MakeRoles(p, software.Tasks(), 7, nil)...) {
+		got[role.Name] = nil
 		for _, rule := range role.Rules {
 			got[role.Name] = append(append(got[role.Name], rule.Verbs...), rule.ResourceNames...)
 			if diff := cmp.Diff([]string{"configmaps"}, rule.Resources); diff != "" {
@@ -122,8 +124,8 @@ func TestRights(t *testing.T) {
 		}
 	}
 	want := map[string][]string{
-		"edge-1-select-hosts":       {"get", "update", "edge-1-inventory", "edge-1-installed"},
-		"edge-1-render-inventory":   {"get", "update", "edge-1-inventory"},
+		"edge-1-select-hosts":       {"get", "update", "edge-1-run-6-out", "edge-1-installed"},
+		"edge-1-render-inventory":   {"get", "update", "edge-1-run-7-out"},
 		"edge-1-kubespray":          {"get", "update", "edge-1-known-hosts", "edge-1-progress", "edge-1-installed", "edge-1-software"},
 		"edge-1-collect-kubeconfig": {"get", "edge-1-known-hosts"},
 		"edge-1-install-plugins":    {"get", "update", "edge-1-known-hosts", "edge-1-progress", "edge-1-plugins"},
@@ -160,15 +162,15 @@ func TestRights(t *testing.T) {
 // TestRightToSecrets: if there are no names of Secrets, the Role has no rule for Secrets, because a
 // rule without names would apply to every Secret.
 func TestRightToSecrets(t *testing.T) {
-	if rules := MakeRoles(provisioning(), contract.Tasks, nil)[0].Rules; len(rules) != 1 {
+	if rules := MakeRoles(provisioning(), contract.OperationOf(contract.OperationInstall).Tasks(), 1, nil)[0].Rules; len(rules) != 1 {
 		t.Errorf("rules without Secrets: %+v", rules)
 	}
 	want := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"a", "b"}, Verbs: []string{"get"}}
-	rules := MakeRoles(provisioning(), contract.Tasks, []string{"a", "b"})[0].Rules
+	rules := MakeRoles(provisioning(), contract.OperationOf(contract.OperationInstall).Tasks(), 1, []string{"a", "b"})[0].Rules
 	if diff := cmp.Diff(want, rules[len(rules)-1]); diff != "" {
 		t.Errorf("rule (-want +got):\n%s", diff)
 	}
-	for _, role := range MakeRoles(provisioning(), contract.Tasks, []string{"a"})[1:] {
+	for _, role := range MakeRoles(provisioning(), contract.OperationOf(contract.OperationInstall).Tasks(), 1, []string{"a"})[1:] {
 		if len(role.Rules) != 1 {
 			t.Errorf("%s: %+v", role.Name, role.Rules)
 		}
