@@ -65,7 +65,7 @@ bench: up plugin ## Measure every ratio, each against its named peer, and write 
 	$(call debian,nginx,nginx-light)
 	go test ./test/bench/depot -tags bench -count=1 -v -timeout 30m -run TestBench
 	go test ./pkg/transfer -run '^$$' -bench Seeding -benchtime 5x
-	BPA_SCALE_CLUSTERS=1000 go test ./test/integration -tags integration -count=1 -v -timeout 90m -run 'TestScale$$'
+	BPA_SCALE_CLUSTERS=1000 go test ./test/integration -tags integration,bench -count=1 -v -timeout 90m -run 'TestScale$$'
 	$(MAKE) --no-print-directory bench-doc
 bench-doc: ## Print the figures of the last make bench and write them into docs/benchmarks.md, also if it did not finish
 	go run ./hack/benchdoc $(BPA_BENCH_RESULTS) docs/benchmarks.md

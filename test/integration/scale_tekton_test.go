@@ -1,4 +1,4 @@
-//go:build integration
+//go:build integration && bench
 
 package integration
 
@@ -259,7 +259,7 @@ func (f *fakeTekton) selectHosts(ctx context.Context, run *tekton.PipelineRun, r
 	store := func(name string) *kube.Store { return kube.NewStore(maps.CoreV1().ConfigMaps(run.Namespace), name) }
 	begun := time.Now()
 	out, err := selecthosts.Run(ctx, selecthosts.Input{Request: request}, selecthosts.Ports{
-		Hosts: hosts, Record: store(contract.InstalledName(cluster)), Outcome: store(contract.InventoryName(cluster)), Log: io.Discard,
+		Hosts: hosts, Record: store(contract.InstalledName(cluster)), Outcome: store(request.Outcome), Log: io.Discard,
 	})
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -276,7 +276,7 @@ func (f *fakeTekton) selectHosts(ctx context.Context, run *tekton.PipelineRun, r
 func (f *fakeTekton) kubespray(ctx context.Context, run *tekton.PipelineRun, request contract.Request) error {
 	cluster := run.Labels[contract.LabelCluster]
 	store := func(name string) *kube.Store { return kube.NewStore(f.kube.CoreV1().ConfigMaps(run.Namespace), name) }
-	cm, err := f.kube.CoreV1().ConfigMaps(run.Namespace).Get(ctx, contract.InventoryName(cluster), metav1.GetOptions{})
+	cm, err := f.kube.CoreV1().ConfigMaps(run.Namespace).Get(ctx, request.Outcome, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
