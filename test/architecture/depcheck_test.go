@@ -87,7 +87,7 @@ var layers = []layer{
 	{folder: "pkg/tasks/software/", ours: []string{"pkg/ansible/", "pkg/contract/", "pkg/ssh/", "pkg/tasks/playbook/", "pkg/tasks/task/"}},
 
 	// The tasks: no task imports another one.
-	{folder: "pkg/tasks/backup/", ours: []string{"pkg/backup/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/backup/", ours: []string{"pkg/backup/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/inventory/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/collectkubeconfig/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/tasks/newcluster/", "pkg/tasks/node/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/installplugins/", ours: []string{"pkg/access/", "pkg/ansible/", "pkg/contract/", "pkg/depot/client/", "pkg/plugin/", "pkg/plugin/cluster/", "pkg/plugin/render/", "pkg/tasks/kube/", "pkg/tasks/newcluster/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/plugins/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/installsoftware/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/ssh/", "pkg/tasks/etcd/", "pkg/tasks/kube/", "pkg/tasks/newcluster/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/podstart/", "pkg/tasks/software/", "pkg/tasks/task/"}},
