@@ -548,7 +548,6 @@ func (w *watched) figures(s *scale) {
 type replica struct {
 	controller
 	process *os.Process
-	memory  uint64
 }
 
 // startReplica starts a replica of the controller, with the limits of config/controller.yaml.

@@ -57,7 +57,7 @@ func TestRealPlaybooks(t *testing.T) {
 			}
 			text := strings.Join(all, "\n") + "\n"
 			for _, want := range []string{
-				`registry\.k8s\.io/kube-apiserver:v1\.35\.4\n`, `registry\.k8s\.io/kube-proxy:v1\.35\.4\n`, `registry\.k8s\.io/coredns/coredns:v1\.12\.4\n`,
+				`registry\.k8s\.io/kube-apiserver:v1\.35\.4\n`, `registry\.k8s\.io/kube-proxy:v1\.35\.4\n`, `registry\.k8s\.io/coredns/coredns:v1\.14\.7\n`,
 				`registry\.k8s\.io/pause:3\.10`, `dl\.k8s\.io/release/v1\.35\.4/bin/linux/amd64/kubelet `, `dl\.k8s\.io/release/v1\.35\.4/bin/linux/.*/kubeadm `,
 				`github\.com/containerd/containerd/releases/download/v[0-9.]+/containerd-`, `github\.com/containernetworking/plugins/`,
 				`docker\.io/library/nginx:`,
