@@ -29,7 +29,7 @@ func Grants(policy *metal3.HostDeployPolicy, namespace string, labels map[string
 }
 
 // MaxHosts reads the annotation contract.AnnotationMaxHosts of a namespace. A value that is no number counts as 0:
-// whoever set it wanted a limit.
+// the administrator who set it wanted a limit.
 func MaxHosts(value string) int {
 	n, err := strconv.Atoi(value)
 	if err != nil {

@@ -217,11 +217,15 @@ func (w waker) hostChanged(namespace, _ string, holders ...types.NamespacedName)
 			continue
 		}
 		held := slices.Contains(holders, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
-		waits := !p.Status.NeedsNothing() || p.Status.GetCondition(v1alpha1.ConditionHostsHealthy).IsFalse()
-		if held || waits && !w.busy(keyOf(p)) {
+		if held || mayWaitForHost(p) && !w.busy(keyOf(p)) {
 			w.enqueue(keyOf(p))
 		}
 	}
+}
+
+// mayWaitForHost reports whether a Provisioning still needs something, or lacks the replacement of a lost host.
+func mayWaitForHost(p *v1alpha1.Provisioning) bool {
+	return !p.Status.NeedsNothing() || p.Status.GetCondition(v1alpha1.ConditionHostsHealthy).IsFalse()
 }
 
 // granted enqueues the Provisionings that may wait for a policy of this namespace, as hostChanged does for its hosts.
@@ -235,8 +239,8 @@ func (w waker) tenantChanged(namespace string) {
 		return
 	}
 	for _, p := range all {
-		if !p.Status.NeedsNothing() || p.Status.GetCondition(v1alpha1.ConditionHostsHealthy).IsFalse() {
-			w.enqueue(key{Namespace: p.Namespace, Name: p.Name})
+		if mayWaitForHost(p) {
+			w.enqueue(keyOf(p))
 		}
 	}
 }

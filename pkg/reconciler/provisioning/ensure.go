@@ -38,8 +38,8 @@ type notYet struct {
 
 func (n *notYet) Error() string { return n.why }
 
-// ensure is owned.Ensure for objects of a Provisioning, of which none exists before its first run. It waits for an object of another owner, which
-// may be an earlier Provisioning of the same name.
+// ensure is owned.Ensure for objects of a Provisioning, of which none exists before its first run. It waits for an
+// object of another owner, which may be an earlier Provisioning of the same name.
 func ensure[T owned.Kind](ctx context.Context, p *v1alpha1.Provisioning, client owned.Client[T], want T, put func(have, want T)) (T, error) {
 	write := owned.Ensure[T]
 	if p.Status.Run == nil {
@@ -117,7 +117,7 @@ func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning
 	}
 	roles := tasks
 	if !operation.Has(contract.TaskSelectHosts) && p.Status.Run != nil { // its Role loses the Secrets that it needs no more
-		roles = append(roles, contract.TaskOf(contract.TaskSelectHosts))
+		roles = append(slices.Clip(tasks), contract.TaskOf(contract.TaskSelectHosts))
 	}
 	for _, role := range resources.MakeRoles(p, roles, next.Number, secrets) {
 		if _, err := ensure(ctx, p, rbac.Roles(p.Namespace), role, copyRules); err != nil {
