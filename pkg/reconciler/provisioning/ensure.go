@@ -41,11 +41,16 @@ func (n *notYet) Error() string { return n.why }
 // may be an earlier Provisioning of the same name.
 func ensure[T owned.Kind](ctx context.Context, p *v1alpha1.Provisioning, client owned.Client[T], want T, put func(have, want T)) (T, error) {
 	have, err := owned.Ensure(ctx, p, client, want, put)
+	return have, explainForeign(err)
+}
+
+// explainForeign tells a user what to do about an object of another owner.
+func explainForeign(err error) error {
 	var foreign *owned.ForeignError
 	if errors.As(err, &foreign) {
-		return have, &notYet{foreign.What + " exists and does not belong to this Provisioning: delete it, unless an earlier Provisioning of this name is still being deleted", leaving}
+		return &notYet{foreign.What + " exists and does not belong to this Provisioning: delete it, unless an earlier Provisioning of this name is still being deleted", leaving}
 	}
-	return have, err
+	return err
 }
 
 func copyRules(have, want *rbacv1.Role)        { have.Rules = want.Rules }

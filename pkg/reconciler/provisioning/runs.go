@@ -206,6 +206,7 @@ func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
 		State:      runs.StateOf(condition),
 		Cancelling: run.IsCancelled() || run.IsGracefullyCancelled(),
 	}
+	made.Enrolls = runs.Enrolls(run)
 	made.Request.Name, made.Request.UID = runs.RequestOf(run)
 	made.Superseded = run.Annotations[runs.AnnotationSuperseded] != ""
 	made.Generation, _ = strconv.ParseInt(run.Annotations[runs.AnnotationGeneration], 10, 64) // 0 if an older build of BPA started the run
