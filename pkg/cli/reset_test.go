@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
 func TestResetOfHosts(t *testing.T) {
@@ -46,13 +47,23 @@ func (r *resets) checkObjects(run *tekton.PipelineRun) {
 	var request contract.Request
 	objects := map[string]client.Object{
 		"request": &corev1.ConfigMap{}, "request-out": &corev1.ConfigMap{}, "known-hosts": &corev1.ConfigMap{}, "progress": &corev1.ConfigMap{}, "installed": &corev1.ConfigMap{},
-		"kubespray": &rbacv1.Role{},
+		"kubespray": &rbacv1.Role{}, "nodes-ssh-key": &corev1.Secret{},
 	}
 	for name, object := range objects {
 		if r.get(run.Name+"-"+name, object); !metav1.IsControlledBy(object, run) {
 			t.Errorf("%s is not owned by the run: %v", object.GetName(), object.GetOwnerReferences())
 		}
 	}
+	for _, w := range run.Spec.Workspaces {
+		of := map[string]string{contract.WorkspaceSSH: run.Name + "-nodes-ssh-key", contract.WorkspaceSiteSSH: "ssh-key"}
+		if w.Secret != nil && w.Secret.SecretName != of[w.Name] {
+			t.Errorf("workspace %s has Secret %s: the pod of the playbook may not have the key of the site", w.Name, w.Secret.SecretName)
+		}
+	}
+	if _, err := ssh.ParseKey(objects["nodes-ssh-key"].(*corev1.Secret).Data[corev1.SSHAuthPrivateKey]); err != nil {
+		t.Errorf("the key of the run: %v", err)
+	}
+	r.get(run.Name+"-enroll", &corev1.ServiceAccount{})
 	r.get(run.Name+"-kubespray", &corev1.ServiceAccount{})
 	r.get(run.Name+"-kubespray", &rbacv1.RoleBinding{})
 	rules := objects["kubespray"].(*rbacv1.Role).Rules
@@ -83,7 +94,7 @@ func (r *resets) checkObjects(run *tekton.PipelineRun) {
 	for _, p := range run.Spec.Params {
 		params[p.Name] = p.Value.StringVal
 	}
-	if diff := cmp.Diff(map[string]string{"provisioning": run.Name, "playbook": "reset.yml", "kubespray-task": "kubespray-v2.31.0"}, params); diff != "" {
+	if diff := cmp.Diff(map[string]string{"provisioning": run.Name, "playbook": "reset.yml", "enroll": "true", "kubespray-task": "kubespray-v2.31.0"}, params); diff != "" {
 		t.Errorf("params (-want +got):\n%s", diff)
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -20,6 +21,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
 // annotationHosts is on a PipelineRun that the command has started. It lists the names of the hosts
@@ -62,7 +64,8 @@ func (o resetOptions) makeResetRun(namespace, name string) *tekton.PipelineRun {
 			Namespace: namespace, Name: name, Labels: resetLabels(), Annotations: map[string]string{annotationHosts: strings.Join(o.hosts, " ")},
 		},
 		Spec: runs.Run{
-			Name: name, Operation: operation, Release: o.release, SSHSecret: o.sshSecret, Timeout: v1alpha1.DefaultInstallTimeout,
+			Name: name, Operation: operation, Release: o.release, SSHSecret: contract.NodesKeyName(name),
+			SiteSSHSecret: o.sshSecret, Timeout: v1alpha1.DefaultInstallTimeout,
 		}.Spec(),
 	}
 	run.Spec.Status = tekton.PipelineRunSpecStatusPending
@@ -76,7 +79,7 @@ func (o resetOptions) makeResetRun(namespace, name string) *tekton.PipelineRun {
 // has named the hosts. They are reset even if another Provisioning has installed a cluster on them.
 func (o resetOptions) resetRequest(run *tekton.PipelineRun) contract.Request {
 	r := contract.Request{
-		Provisioning: run.Name, Namespace: run.Namespace, Cluster: run.Name, Release: o.release,
+		Operation: contract.OperationReset, Provisioning: run.Name, Namespace: run.Namespace, Cluster: run.Name, Release: o.release,
 		SSHUser: o.sshUser, SSHPort: o.sshPort,
 		KubernetesVersion: v1alpha1.DefaultKubernetesVersion, NetworkPlugin: v1alpha1.DefaultNetworkPlugin,
 		PodSubnet: v1alpha1.DefaultPodSubnet, ServiceSubnet: v1alpha1.DefaultServiceSubnet,
@@ -127,7 +130,13 @@ func resetObjects(run *tekton.PipelineRun, request contract.Request, nodes []con
 			{APIVersion: tekton.SchemeGroupVersion.String(), Kind: "PipelineRun", Name: run.Name, UID: run.UID, Controller: ptr.To(true)},
 		}}
 	}
-	all := []client.Object{&corev1.ConfigMap{
+	key, err := ssh.NewKey(rand.Reader) // for this run only: the pod of the playbook never has the key of the site
+	if err != nil {
+		return nil, err
+	}
+	all := []client.Object{&corev1.Secret{
+		ObjectMeta: meta(contract.NodesKeyName(run.Name)), Type: corev1.SecretTypeSSHAuth, Data: map[string][]byte{corev1.SSHAuthPrivateKey: key},
+	}, &corev1.ConfigMap{
 		ObjectMeta: meta(contract.RequestName(run.Name)),
 		Data:       map[string]string{contract.KeyRequest: string(requestText), contract.KeyVersion: strconv.Itoa(contract.Version)},
 		Immutable:  ptr.To(true),

@@ -154,16 +154,23 @@ const (
 // install-plugins. Every run of PipelinePlugins has that task.
 const ParamPlugins = "plugins"
 
+// ParamEnroll, with the value "true", makes a run install the SSH key of its cluster on the hosts that do not
+// accept it. Without it, the run leaves out the task enroll.
+const ParamEnroll = "enroll"
+
 // None is the value of a result that has nothing to report, and of the param that receives this
 // result.
 const None = "none"
 
-// Workspaces of the pipeline. They are ConfigMaps, except ssh, backup-key and vars, which are Secrets. A run
+// Workspaces of the pipeline. They are ConfigMaps, except ssh, site-ssh, backup-key and vars, which are Secrets. A run
 // needs no PersistentVolumeClaim and no storage class.
 const (
 	WorkspaceRequest   = "request"   // ConfigMap <name>-run-<number>, key KeyRequest
 	WorkspaceInventory = "inventory" // ConfigMap <name>-run-<number>-out, keys below
-	WorkspaceSSH       = "ssh"       // Secret with ssh-privatekey
+	WorkspaceSSH       = "ssh"       // Secret NodesKeyName with ssh-privatekey
+	// WorkspaceSiteSSH is the Secret of spec.ssh.secretName: the SSH key of the site, which opens all of its hosts.
+	// Only the task enroll has it, and only in a run with ParamEnroll.
+	WorkspaceSiteSSH = "site-ssh"
 	// WorkspaceBackupKey is Secret BackupKeyName. Only the operation restore has it.
 	WorkspaceBackupKey = "backup-key"
 	// WorkspaceVars has the files of secretvars.FileName, from the Secrets of spec.kubespray.varsFrom. A run
@@ -290,6 +297,11 @@ func HealthKubeconfigName(provisioning string) string { return provisioning + "-
 // VarsKeyName returns the name of the Secret with the key of the digests of variables in Secrets
 // (Request.SecretVars). Without the key, nobody can guess a value by its digest.
 func VarsKeyName(provisioning string) string { return provisioning + "-vars-key" }
+
+// NodesKeyName returns the name of the Secret with the SSH key of a cluster. The key opens the machines of this
+// cluster only, and all tasks but enroll connect with it. If the Secret is deleted, the next run makes another
+// key and installs it.
+func NodesKeyName(provisioning string) string { return provisioning + "-nodes-ssh-key" }
 
 // BackupKeyName returns the name of the Secret with the key pair for the backups of a cluster. The
 // Provisioning does not own it: backups must be readable after the Provisioning was deleted.

@@ -98,13 +98,14 @@ type Step struct {
 }
 
 // installSteps are the tasks of PipelineInstall and PipelineRestore. The percentages reflect measurements, in
-// which all tasks except kubespray took only seconds. A run installs plugins only with ParamPlugins.
-var installSteps = []Step{{TaskSeedRegistry, 2}, {TaskSelectHosts, 4}, {TaskRenderInventory, 6}, {TaskKubespray, 97}, {TaskCollectKubeconfig, 98}, {TaskInstallPlugins, 99}}
+// which all tasks except kubespray took only seconds. A run installs plugins only with ParamPlugins, and enrolls
+// hosts only with ParamEnroll.
+var installSteps = []Step{{TaskSeedRegistry, 2}, {TaskSelectHosts, 4}, {TaskEnroll, 5}, {TaskRenderInventory, 6}, {TaskKubespray, 97}, {TaskCollectKubeconfig, 98}, {TaskInstallPlugins, 99}}
 
-var removeSteps = []Step{{TaskRenderInventory, 2}, {TaskKubespray, 95}, {TaskCollectKubeconfig, 99}}
+var removeSteps = []Step{{TaskEnroll, 1}, {TaskRenderInventory, 2}, {TaskKubespray, 95}, {TaskCollectKubeconfig, 99}}
 
 // upgradeSteps are the tasks of PipelineUpgrade. The kubeconfig stays valid, so it is not collected.
-var upgradeSteps = []Step{{TaskSeedRegistry, 4}, {TaskRenderInventory, 6}, {TaskKubespray, 99}}
+var upgradeSteps = []Step{{TaskSeedRegistry, 4}, {TaskEnroll, 5}, {TaskRenderInventory, 6}, {TaskKubespray, 99}}
 
 // formerReplace is the name that older builds of BPA gave to OperationAddNodes.
 const formerReplace = "replace"
@@ -120,18 +121,18 @@ var Operations = []Operation{
 	{Name: OperationUpgradeNodes, Pipeline: PipelineUpgrade, Playbook: PlaybookUpgrade, Purpose: "upgrade nodes", Done: "installed", Steps: upgradeSteps},
 	{Name: OperationConfigure, Pipeline: PipelineUpgrade, Playbook: PlaybookInstall, Purpose: "apply variables", Done: "installed", Steps: upgradeSteps},
 	{Name: OperationRestore, Pipeline: PipelineRestore, Playbook: PlaybookInstall, Purpose: "restore the cluster from a backup", Done: "restored", Steps: installSteps},
-	{Name: OperationCollect, Pipeline: PipelineCollect, Purpose: "collect the kubeconfig", Done: "installed", Steps: []Step{{TaskCollectKubeconfig, 99}}},
+	{Name: OperationCollect, Pipeline: PipelineCollect, Purpose: "collect the kubeconfig", Done: "installed", Steps: []Step{{TaskEnroll, 5}, {TaskCollectKubeconfig, 99}}},
 	{Name: OperationPlugins, Pipeline: PipelinePlugins, Purpose: "install the plugins", Done: "installed",
-		Steps: []Step{{TaskSeedRegistry, 10}, {TaskRenderInventory, 15}, {TaskInstallPlugins, 99}}},
+		Steps: []Step{{TaskSeedRegistry, 10}, {TaskEnroll, 12}, {TaskRenderInventory, 15}, {TaskInstallPlugins, 99}}},
 	{Name: OperationSoftware, Pipeline: PipelineSoftware, Purpose: "install software on the nodes", Done: "installed",
-		Steps: []Step{{TaskRenderInventory, 5}, {TaskInstallSoftware, 99}}},
+		Steps: []Step{{TaskEnroll, 3}, {TaskRenderInventory, 5}, {TaskInstallSoftware, 99}}},
 	{Name: OperationReset, Pipeline: PipelineReset, Playbook: PlaybookReset, Purpose: "reset the hosts", Done: "reset",
-		Steps: []Step{{TaskKubespray, 99}}},
+		Steps: []Step{{TaskEnroll, 5}, {TaskKubespray, 99}}},
 }
 
 // BackupOperation is the operation of the run of a Backup. It is none of Operations, because the run
 // belongs to the Backup, and the Provisioning does not wait for it.
-var BackupOperation = Operation{Name: OperationBackup, Pipeline: PipelineBackup, Purpose: "back up the cluster", Done: "backed up", Steps: []Step{{TaskBackup, 99}}}
+var BackupOperation = Operation{Name: OperationBackup, Pipeline: PipelineBackup, Purpose: "back up the cluster", Done: "backed up", Steps: []Step{{TaskEnroll, 10}, {TaskBackup, 99}}}
 
 // OperationOf returns the operation of this name. For an unknown name, which only a run of another
 // build can have, it returns the operation install.

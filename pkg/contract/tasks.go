@@ -6,6 +6,7 @@ import "slices"
 const (
 	TaskSeedRegistry      = "seed-registry"
 	TaskSelectHosts       = "select-hosts"
+	TaskEnroll            = "enroll"
 	TaskRenderInventory   = "render-inventory"
 	TaskKubespray         = "kubespray"
 	TaskCollectKubeconfig = "collect-kubeconfig"
@@ -64,6 +65,13 @@ var Tasks = []Task{
 		Verbs:         []string{"get", "update"},
 		StoresOutcome: true,
 		ClaimsHosts:   true,
+	},
+	{
+		Name:       TaskEnroll,
+		Params:     []string{ParamProvisioning},
+		Workspaces: []string{WorkspaceRequest, WorkspaceInventory, WorkspaceSSH, WorkspaceSiteSSH},
+		ConfigMaps: []func(string) string{KnownHostsName, InstalledName},
+		Verbs:      []string{"get"},
 	},
 	{
 		Name:          TaskRenderInventory,

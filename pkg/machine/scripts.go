@@ -29,6 +29,8 @@ var (
 	restore string
 	//go:embed scripts/finish.sh
 	finish string
+	//go:embed scripts/authorize.sh
+	authorize string
 )
 
 var (
@@ -38,6 +40,8 @@ var (
 	saveScript    = join(lists, filter, network, save)
 	cleanScript   = join(lists, filter, record, network, clean, restore, usedBy, inspect)
 	finishScript  = join(lists, finish)
+
+	authorizeScript = join(lists, authorize)
 )
 
 // join joins parts of a script without their comments and empty lines. The comments are for readers

@@ -37,8 +37,11 @@ type Run struct {
 	Request   string
 	Operation contract.Operation
 	Release   string // kubespray release; empty: the Tasks without a release in their names
+	// SSHSecret is the name of the Secret with the SSH key of the cluster.
 	SSHSecret string
-	Timeout   time.Duration
+	// SiteSSHSecret is the name of the Secret with the SSH key of the site; empty: the run does not enroll hosts.
+	SiteSSHSecret string
+	Timeout       time.Duration
 	// Plugins reports that a run of contract.PipelineInstall or PipelineRestore installs and removes plugins.
 	Plugins bool
 	// Vars are the files of contract.WorkspaceVars; nil: the run does not have it.
@@ -75,6 +78,9 @@ func (r Run) params() tekton.Params {
 	if r.Plugins && r.Operation.Name != contract.OperationPlugins {
 		params = append(params, Param(contract.ParamPlugins, "true"))
 	}
+	if r.SiteSSHSecret != "" {
+		params = append(params, Param(contract.ParamEnroll, "true"))
+	}
 	for _, task := range r.Operation.Tasks() {
 		if r.Release != "" && task.PerRelease && r.runs(task) {
 			params = append(params, Param(task.ReleaseParam(), task.OfRelease(r.Release)))
@@ -109,6 +115,9 @@ func (r Run) workspaces() []tekton.WorkspaceBinding {
 		all = append(all, configMap(contract.WorkspaceInventory, contract.OutcomeName(request)))
 	}
 	all = append(all, secret(contract.WorkspaceSSH, r.SSHSecret))
+	if r.SiteSSHSecret != "" { // no other task than enroll can read it
+		all = append(all, secret(contract.WorkspaceSiteSSH, r.SiteSSHSecret))
+	}
 	if r.Operation.Name == contract.OperationRestore { // no other run can read backups
 		all = append(all, secret(contract.WorkspaceBackupKey, contract.BackupKeyName(r.Name)))
 	}

@@ -2,7 +2,11 @@ package ssh
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"encoding/pem"
 	"errors"
+	"fmt"
+	"io"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -28,6 +32,25 @@ func ParseKey(text []byte) (Key, error) {
 	}
 	// The library's error is not used, because it may quote the text.
 	return nil, errors.New("is not a private key in PEM or OpenSSH form")
+}
+
+// NewKey makes a private key of the type Ed25519, in OpenSSH form.
+func NewKey(random io.Reader) ([]byte, error) {
+	_, private, err := ed25519.GenerateKey(random)
+	if err != nil {
+		return nil, fmt.Errorf("make an SSH key: %w", err)
+	}
+	block, err := ssh.MarshalPrivateKey(private, "")
+	if err != nil {
+		return nil, fmt.Errorf("encode an SSH key: %w", err)
+	}
+	return pem.EncodeToMemory(block), nil
+}
+
+// PublicLine returns the public part of a key as a line of authorized_keys, without a comment and without an
+// end of line.
+func PublicLine(key Key) string {
+	return string(bytes.TrimSpace(ssh.MarshalAuthorizedKey(key.PublicKey())))
 }
 
 // isPublic reports whether a text is a public key in a form that ssh-keygen or openssl writes.

@@ -40,3 +40,26 @@ func TestParseKeySaysWhatIsWrong(t *testing.T) {
 		}
 	}
 }
+
+// TestNewKey: a new key can be parsed, is another one each time, and its public part is one line.
+func TestNewKey(t *testing.T) {
+	lines := map[string]bool{}
+	for range 2 {
+		text, err := ssh.NewKey(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := ssh.ParseKey(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := ssh.PublicLine(key)
+		if !strings.HasPrefix(line, "ssh-ed25519 ") || strings.ContainsAny(line, "\n") {
+			t.Errorf("public part %q", line)
+		}
+		lines[line] = true
+	}
+	if len(lines) != 2 {
+		t.Errorf("two keys are the same: %v", lines)
+	}
+}

@@ -35,6 +35,9 @@ func (y *yearStory) play(step year.Step) {
 	case year.LoseKubeconfig:
 		y.s.Kubectl("delete", "secret", "--ignore-not-found", contract.KubeconfigName(yearCluster), contract.KubeconfigKeyName(yearCluster), contract.HealthKubeconfigName(yearCluster))
 		y.cli("retry", yearCluster)
+	case year.LoseSSHKey: // the run for the kubeconfig enrolls the machines again
+		y.s.Kubectl("delete", "secret", "--ignore-not-found", contract.NodesKeyName(yearCluster), contract.KubeconfigName(yearCluster))
+		y.cli("retry", yearCluster)
 	case year.BackUp:
 		y.backup = fmt.Sprintf("year-%d", step.Number)
 		y.cli("backup", yearCluster, "--name="+y.backup, "--wait", "--timeout="+backupLimit.String())

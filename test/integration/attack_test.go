@@ -182,7 +182,7 @@ func podAttacks() (all []attack) {
 		attack{"S2: a namespace that admits more", as("eve", "", "label", "namespace", attacked, "pod-security.kubernetes.io/enforce=privileged"), `cannot patch resource "namespaces"`},
 		attack{"S2: a namespace of one's own", as("eve", "", "create", "namespace", "baremetal-operator-system"), `cannot create resource "namespaces"`},
 		attack{"a restricted pod is admitted", as("eve", fmt.Sprintf(restrictedPod, "", ""), "create", "-n", attacked, "--dry-run=server", "-f", "-"), "created (server dry run)\n<nil>"},
-		attack{"the pods of the tasks are admitted", taskPods, "8 of 8 Tasks admitted, <nil>"},
+		attack{"the pods of the tasks are admitted", taskPods, "9 of 9 Tasks admitted, <nil>"},
 		attack{"the author is warned of a namespace without the label", as("ed", manifest("edge-2", one), "create", "-n", attacked, "--dry-run=server", "-f", "-"),
 			"kubectl label namespace " + attacked + " pod-security.kubernetes.io/enforce=restricted"},
 		attack{"the author is not warned of a namespace with the label", func(t *testing.T) string {

@@ -29,6 +29,7 @@ const (
 	PatchSystems     = "patch the operating systems"
 	Rotate           = "rotate the kubeconfig"
 	LoseKubeconfig   = "lose the kubeconfig"
+	LoseSSHKey       = "lose the SSH key of the cluster"
 	BackUp           = "back up"
 	Restore          = "lose the control plane and restore it"
 	LoseWorker       = "lose a worker for good"
@@ -118,6 +119,7 @@ var operations = []operation{
 	{PatchSystems, func(w *World, _ *rand.Rand) (string, bool) { w.Patches++; return strconv.Itoa(w.Patches), true }},
 	{Rotate, always},
 	{LoseKubeconfig, always},
+	{LoseSSHKey, always},
 	{BackUp, func(w *World, _ *rand.Rand) (string, bool) { w.Backup = true; return "", true }},
 	{Restore, func(w *World, _ *rand.Rand) (string, bool) { return "master-1", w.Planes == 1 && w.Backup }},
 	{LoseWorker, func(w *World, r *rand.Rand) (string, bool) { return oneOf(w, r) }},

@@ -26,8 +26,9 @@ func TestStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"create secrets edge-1-backup-key", "create serviceaccounts edge-1-backup", "create roles edge-1-backup", "create rolebindings edge-1-backup",
-		"create configmaps backup.nightly", "create pipelineruns nightly-backup", "update backups/status nightly",
+		"create secrets edge-1-backup-key", "create serviceaccounts edge-1-enroll", "create roles edge-1-enroll", "create rolebindings edge-1-enroll",
+		"create serviceaccounts edge-1-backup", "create roles edge-1-backup", "create rolebindings edge-1-backup",
+		"create configmaps backup.nightly", "create secrets edge-1-nodes-ssh-key", "create pipelineruns nightly-backup", "update backups/status nightly",
 	}
 	if diff := cmp.Diff(want, w.writes()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
@@ -45,8 +46,9 @@ func TestStart(t *testing.T) {
 		t.Errorf("run %+v: it must belong to the Backup, and not count as a run of the Provisioning", run.ObjectMeta)
 	}
 	for _, ws := range run.Spec.Workspaces {
-		if ws.Secret != nil && ws.Secret.SecretName != v1alpha1.DefaultSSHSecret {
-			t.Errorf("the run mounts Secret %s", ws.Secret.SecretName)
+		of := map[string]string{contract.WorkspaceSSH: "edge-1-nodes-ssh-key", contract.WorkspaceSiteSSH: v1alpha1.DefaultSSHSecret}
+		if ws.Secret != nil && ws.Secret.SecretName != of[ws.Name] {
+			t.Errorf("the run mounts Secret %s as %s", ws.Secret.SecretName, ws.Name)
 		}
 		if ws.Name == contract.WorkspaceRequest && ws.ConfigMap.Name != "backup.nightly" {
 			t.Errorf("the request is %s", ws.ConfigMap.Name)

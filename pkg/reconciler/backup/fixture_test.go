@@ -77,7 +77,7 @@ func edge(changes ...func(*v1alpha1.Provisioning)) *v1alpha1.Provisioning {
 
 // runOf returns the active run of a Backup.
 func runOf(b *v1alpha1.Backup, changes ...func(*tekton.PipelineRun)) *tekton.PipelineRun {
-	run := makePipelineRun(b, edge(), url, "age1recipient")
+	run := makePipelineRun(b, edge(), url, "age1recipient", "SHA256:key", false)
 	run.UID = "uid-run"
 	for _, change := range changes {
 		change(run)

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/reconciler/owned"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
 	"github.com/akraino-icn/bpa/pkg/runs"
 )
 
@@ -51,13 +53,13 @@ func (r *Reconciler) start(ctx context.Context, b *v1alpha1.Backup, p *v1alpha1.
 		return err
 	}
 	if err := r.ensureObjects(ctx, b, p, request); err != nil {
-		var foreign *owned.ForeignError
-		if errors.As(err, &foreign) {
-			return &notYet{foreign.What + " exists and does not belong to this Backup or its Provisioning: delete it, unless an earlier one of this name is still being deleted", again}
-		}
-		return err
+		return explainForeign(err)
 	}
-	run := makePipelineRun(b, p, request.DepotURL, recipient)
+	nodesKey, enroll, err := r.nodesKey(ctx, p)
+	if err != nil {
+		return explainForeign(err)
+	}
+	run := makePipelineRun(b, p, request.DepotURL, recipient, nodesKey, enroll)
 	made, err := r.tekton.TektonV1().PipelineRuns(b.Namespace).Create(ctx, run, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		if made, err = r.tekton.TektonV1().PipelineRuns(b.Namespace).Get(ctx, run.Name, metav1.GetOptions{}); err == nil && !metav1.IsControlledBy(made, b) {
@@ -71,6 +73,41 @@ func (r *Reconciler) start(ctx context.Context, b *v1alpha1.Backup, p *v1alpha1.
 	return nil
 }
 
+// explainForeign tells a user what to do about an object of another owner.
+func explainForeign(err error) error {
+	var foreign *owned.ForeignError
+	if errors.As(err, &foreign) {
+		return &notYet{foreign.What + " exists and does not belong to this Backup or its Provisioning: delete it, unless an earlier one of this name is still being deleted", again}
+	}
+	return err
+}
+
+// nodesKey makes sure that the SSH key of the cluster exists. It returns its fingerprint, and whether the run has to
+// install it, because it is not known that the machines accept it.
+func (r *Reconciler) nodesKey(ctx context.Context, p *v1alpha1.Provisioning) (fingerprint string, enroll bool, err error) {
+	fingerprint, err = provisioning.EnsureNodesKey(ctx, r.kube.CoreV1().Secrets(p.Namespace), p, rand.Reader)
+	if err != nil {
+		return "", false, err
+	}
+	all, err := r.clusterRuns.PipelineRuns(p.Namespace).List(labels.SelectorFromSet(labels.Set{contract.LabelCluster: p.Name}))
+	if err != nil {
+		return "", false, fmt.Errorf("list PipelineRuns: %w", err)
+	}
+	own := slices.DeleteFunc(slices.Clone(all), func(run *tekton.PipelineRun) bool { return !metav1.IsControlledBy(run, p) })
+	ofBackups, err := r.runs.PipelineRuns(p.Namespace).List(labels.Everything())
+	if err != nil {
+		return "", false, fmt.Errorf("list PipelineRuns of Backups: %w", err)
+	}
+	for _, run := range ofBackups { // of two Backups, the second one installs a key that the first one has missed
+		if slices.ContainsFunc(run.Spec.Params, func(of tekton.Param) bool {
+			return of.Name == contract.ParamProvisioning && of.Value.StringVal == p.Name
+		}) {
+			own = append(own, run)
+		}
+	}
+	return fingerprint, !runs.Enrolled(own, fingerprint), nil
+}
+
 // adopt writes into the status what the run was started with.
 func adopt(b *v1alpha1.Backup, run *tekton.PipelineRun) {
 	b.Status.Run, b.Status.Depot = run.Name, run.Annotations[annotationDepot]
@@ -82,27 +119,13 @@ func adopt(b *v1alpha1.Backup, run *tekton.PipelineRun) {
 	}
 }
 
-// ensureObjects creates the account of the task and its rights, which belong to the Provisioning, and
+// ensureObjects creates the accounts of the tasks and their rights, which belong to the Provisioning, and
 // the request, which belongs to the Backup.
 func (r *Reconciler) ensureObjects(ctx context.Context, b *v1alpha1.Backup, p *v1alpha1.Provisioning, request contract.Request) error {
-	account := contract.ServiceAccountName(p.Name, contract.TaskBackup)
-	ofCluster := meta(p, account, nil)
-	core, rbac := r.kube.CoreV1(), r.kube.RbacV1()
-	if _, err := owned.Ensure(ctx, p, core.ServiceAccounts(p.Namespace), &corev1.ServiceAccount{ObjectMeta: ofCluster, AutomountServiceAccountToken: ptr.To(false)},
-		func(_, _ *corev1.ServiceAccount) {}); err != nil {
-		return err
-	}
-	role := &rbacv1.Role{ObjectMeta: ofCluster, Rules: runs.Rules(p.Name, "", contract.BackupTask)}
-	if _, err := owned.Ensure(ctx, p, rbac.Roles(p.Namespace), role, func(have, want *rbacv1.Role) { have.Rules = want.Rules }); err != nil {
-		return err
-	}
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: ofCluster,
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: p.Namespace, Name: account}},
-	}
-	if _, err := owned.Ensure(ctx, p, rbac.RoleBindings(p.Namespace), binding, func(have, want *rbacv1.RoleBinding) { have.Subjects = want.Subjects }); err != nil {
-		return err
+	for _, task := range contract.BackupOperation.Tasks() {
+		if err := r.ensureAccount(ctx, p, task); err != nil {
+			return err
+		}
 	}
 	text, err := json.Marshal(request)
 	if err != nil {
@@ -111,7 +134,29 @@ func (r *Reconciler) ensureObjects(ctx context.Context, b *v1alpha1.Backup, p *v
 	cm := &corev1.ConfigMap{ObjectMeta: meta(b, requestName(b), map[string]string{contract.LabelBackup: b.Name}), Data: map[string]string{
 		contract.KeyRequest: string(text), contract.KeyVersion: strconv.Itoa(contract.Version),
 	}}
-	_, err = owned.Ensure(ctx, b, core.ConfigMaps(b.Namespace), cm, func(have, want *corev1.ConfigMap) { have.Data = want.Data })
+	_, err = owned.Ensure(ctx, b, r.kube.CoreV1().ConfigMaps(b.Namespace), cm, func(have, want *corev1.ConfigMap) { have.Data = want.Data })
+	return err
+}
+
+// ensureAccount creates the account of a task, and its rights. They belong to the Provisioning.
+func (r *Reconciler) ensureAccount(ctx context.Context, p *v1alpha1.Provisioning, task contract.Task) error {
+	account := contract.ServiceAccountName(p.Name, task.Name)
+	ofCluster := meta(p, account, nil)
+	core, rbac := r.kube.CoreV1(), r.kube.RbacV1()
+	if _, err := owned.Ensure(ctx, p, core.ServiceAccounts(p.Namespace), &corev1.ServiceAccount{ObjectMeta: ofCluster, AutomountServiceAccountToken: ptr.To(false)},
+		func(_, _ *corev1.ServiceAccount) {}); err != nil {
+		return err
+	}
+	role := &rbacv1.Role{ObjectMeta: ofCluster, Rules: runs.Rules(p.Name, "", task)}
+	if _, err := owned.Ensure(ctx, p, rbac.Roles(p.Namespace), role, func(have, want *rbacv1.Role) { have.Rules = want.Rules }); err != nil {
+		return err
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: ofCluster,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: p.Namespace, Name: account}},
+	}
+	_, err := owned.Ensure(ctx, p, rbac.RoleBindings(p.Namespace), binding, func(have, want *rbacv1.RoleBinding) { have.Subjects = want.Subjects })
 	return err
 }
 
@@ -128,12 +173,16 @@ func meta(owner kmeta.OwnerRefable, name string, labels map[string]string) metav
 }
 
 // makePipelineRun returns the run of a Backup.
-func makePipelineRun(b *v1alpha1.Backup, p *v1alpha1.Provisioning, depot, recipient string) *tekton.PipelineRun {
+func makePipelineRun(b *v1alpha1.Backup, p *v1alpha1.Provisioning, depot, recipient, nodesKey string, enroll bool) *tekton.PipelineRun {
 	m := meta(b, runName(b), map[string]string{
 		contract.LabelBackup: b.Name, contract.LabelOperation: contract.OperationBackup, runs.LabelPipeline: contract.PipelineBackup,
 	})
-	m.Annotations = map[string]string{annotationDepot: depot}
-	spec := runs.Run{Name: p.Name, Request: requestName(b), Operation: contract.BackupOperation, SSHSecret: p.Spec.SSH.Secret(), Timeout: timeout}.Spec(
+	m.Annotations = map[string]string{annotationDepot: depot, runs.AnnotationNodesKey: nodesKey}
+	siteKey := ""
+	if enroll {
+		siteKey = p.Spec.SSH.Secret()
+	}
+	spec := runs.Run{Name: p.Name, Request: requestName(b), Operation: contract.BackupOperation, SSHSecret: contract.NodesKeyName(p.Name), SiteSSHSecret: siteKey, Timeout: timeout}.Spec(
 		runs.Param(contract.ParamArtifact, artifactOf(b).Name), runs.Param(contract.ParamRecipient, recipient))
 	return &tekton.PipelineRun{ObjectMeta: m, Spec: spec}
 }

@@ -93,6 +93,10 @@ func (r *Reconciler) createRun(ctx context.Context, p *v1alpha1.Provisioning, se
 	if err != nil {
 		return false, err
 	}
+	nodesKey, enroll, err := r.ensureNodesKey(ctx, p, next)
+	if err != nil {
+		return false, err
+	}
 	release := p.Spec.Kubespray.Release
 	if contract.OperationOf(next.Operation).ChangesCluster() || next.Operation == contract.OperationPlugins || next.Operation == contract.OperationSoftware { // the cluster keeps its release: see package change
 		release = next.Request.Release
@@ -108,7 +112,7 @@ func (r *Reconciler) createRun(ctx context.Context, p *v1alpha1.Provisioning, se
 		Release: release, Restore: restore, Asked: asked, PluginsDigest: contract.PluginsDigest(next.Request.Plugins), Unaccelerated: next.Request.Unaccelerated != "",
 		Operation: next.Operation, Replaces: next.Replaces, Number: next.Number, Request: uid, Attempt: next.Attempt, Played: next.Played, Plugins: next.Plugins,
 		Digest: seen.Digest, Inputs: cmp.Or(next.Inputs, seen.Inputs), Retry: seen.Retry, CSR: csr,
-		SSHKey: seen.SSHKey.Fingerprint, SSHSecret: seen.SSHKey.Version,
+		SSHKey: seen.SSHKey.Fingerprint, SSHSecret: seen.SSHKey.Version, NodesKey: nodesKey, Enroll: enroll,
 	})
 	_, err = r.tekton.TektonV1().PipelineRuns(p.Namespace).Create(ctx, run, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {

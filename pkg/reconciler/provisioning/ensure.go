@@ -46,11 +46,16 @@ func ensure[T owned.Kind](ctx context.Context, p *v1alpha1.Provisioning, client 
 		write = owned.Make[T]
 	}
 	have, err := write(ctx, p, client, want, put)
+	return have, explainForeign(err)
+}
+
+// explainForeign tells a user what to do about an object of another owner.
+func explainForeign(err error) error {
 	var foreign *owned.ForeignError
 	if errors.As(err, &foreign) {
-		return have, &notYet{foreign.What + " exists and does not belong to this Provisioning: delete it, unless an earlier Provisioning of this name is still being deleted", leaving}
+		return &notYet{foreign.What + " exists and does not belong to this Provisioning: delete it, unless an earlier Provisioning of this name is still being deleted", leaving}
 	}
-	return have, err
+	return err
 }
 
 func copyRules(have, want *rbacv1.Role)        { have.Rules = want.Rules }

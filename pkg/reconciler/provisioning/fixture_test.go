@@ -76,7 +76,7 @@ func run(p *v1alpha1.Provisioning, n int32, changes ...func(*tekton.PipelineRun)
 	}
 	digest, _ := from.Digest(request)
 	inputs, _ := from.Inputs(p, request)
-	pr := resources.MakePipelineRun(p, resources.Run{Number: n, Attempt: n, Digest: digest, Inputs: inputs, CSR: "csr"})
+	pr := resources.MakePipelineRun(p, resources.Run{Number: n, Attempt: n, Digest: digest, Inputs: inputs, CSR: "csr", Enroll: true})
 	pr.UID = "uid-run"
 	pr.Status.StartTime = &metav1.Time{Time: now.Add(-time.Minute)}
 	for _, change := range changes {

@@ -231,7 +231,7 @@ func TestKubeconfigKeyOfAnOlderBuild(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		request := run.Spec.Params[2].Value.StringVal
+		request := csrOf(run)
 		if _, own := access.UserOf([]byte(request)); !own || strings.EqualFold(request, string(key.Data[resources.KeyCSR])) == old {
 			t.Errorf("a key %s: the run has the request %s", what, request)
 		}

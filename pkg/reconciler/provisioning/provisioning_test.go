@@ -95,7 +95,7 @@ func TestReconcile(t *testing.T) {
 		world: []runtime.Object{edge(), sshKey()},
 		writes: append(createsOfTasks(),
 			"create configmaps edge-1-known-hosts", "create configmaps edge-1-progress", "create configmaps edge-1-installed",
-			"create configmaps edge-1-run-1-out", "create configmaps edge-1-run-1", "create secrets edge-1-kubeconfig-key",
+			"create configmaps edge-1-run-1-out", "create configmaps edge-1-run-1", "create secrets edge-1-kubeconfig-key", "create secrets edge-1-nodes-ssh-key",
 			"create pipelineruns edge-1-install-1", "update provisionings/status edge-1",
 		),
 		reason: "Starting",
@@ -161,7 +161,7 @@ func TestReconcile(t *testing.T) {
 		live:  []runtime.Object{labelled(corev1.PodFailed)},
 		writes: append(createsOfTasks(),
 			"create configmaps edge-1-known-hosts", "create configmaps edge-1-progress", "create configmaps edge-1-installed",
-			"create configmaps edge-1-run-2-out", "create configmaps edge-1-run-2", "create secrets edge-1-kubeconfig-key",
+			"create configmaps edge-1-run-2-out", "create configmaps edge-1-run-2", "create secrets edge-1-kubeconfig-key", "create secrets edge-1-nodes-ssh-key",
 			"create pipelineruns edge-1-install-2", "update provisionings/status edge-1",
 		),
 		reason: "Starting",
@@ -414,7 +414,7 @@ func succeed(t *testing.T, w *fixture, started *tekton.PipelineRun) (certificate
 	}
 	started.UID = "uid-run"
 	started.Status.StartTime = &metav1.Time{Time: now}
-	ca, certificate := sign(t, started.Spec.Params[2].Value.StringVal)
+	ca, certificate := sign(t, csrOf(started))
 	w.add(t, child(started, contract.TaskCollectKubeconfig, corev1.ConditionTrue, map[string]string{
 		contract.ResultCA: ca, contract.ResultCertificate: certificate, contract.ResultEndpoint: "https://10.0.0.1:6443",
 	}), true)
@@ -485,6 +485,12 @@ func TestWholeLife(t *testing.T) {
 	if !w.stored(t).Status.IsReady() {
 		t.Error("not Ready after the kubeconfig was deleted and made again")
 	}
+}
+
+// csrOf returns the certificate request in the params of a run.
+func csrOf(run *tekton.PipelineRun) string {
+	i := slices.IndexFunc(run.Spec.Params, func(p tekton.Param) bool { return p.Name == contract.ParamCertificateRequest })
+	return run.Spec.Params[i].Value.StringVal
 }
 
 // sign signs the certificate request, as the new cluster would.

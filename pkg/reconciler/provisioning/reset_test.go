@@ -122,8 +122,8 @@ func TestDeletionResetsTheHosts(t *testing.T) {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 	bindings, err := w.kube.RbacV1().RoleBindings(site).List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(bindings.Items) != 1 || bindings.Items[0].Name != "edge-1-kubespray" {
-		t.Errorf("bindings %v (%v), want only that of the task kubespray", bindings.Items, err)
+	if err != nil || len(bindings.Items) != 2 || bindings.Items[0].Name != "edge-1-enroll" || bindings.Items[1].Name != "edge-1-kubespray" {
+		t.Errorf("bindings %v (%v), want only those of the tasks enroll and kubespray", bindings.Items, err)
 	}
 	if len(w.hosts.released) > 0 {
 		t.Fatalf("released %v before the reset", w.hosts.released)

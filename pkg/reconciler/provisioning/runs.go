@@ -207,6 +207,7 @@ func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
 		Cancelling: run.IsCancelled() || run.IsGracefullyCancelled(),
 		Leaving:    run.DeletionTimestamp != nil,
 	}
+	made.Enrolls = runs.Enrolls(run)
 	made.Request.Name, made.Request.UID = runs.RequestOf(run)
 	made.Superseded = run.Annotations[runs.AnnotationSuperseded] != ""
 	made.Generation, _ = strconv.ParseInt(run.Annotations[runs.AnnotationGeneration], 10, 64) // 0 if an older build of BPA started the run

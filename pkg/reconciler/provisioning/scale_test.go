@@ -33,8 +33,8 @@ func TestCostOfTheFirstStart(t *testing.T) {
 	if w.runNamed(t, name+"-install-1") == nil {
 		t.Fatal("no run was started")
 	}
-	if writes != 20 { // 5 accounts, 4 Roles, 5 bindings, 5 ConfigMaps and the key
-		t.Errorf("the start makes %d writes beside the run and the status, want 20:\n%s", writes, strings.Join(w.calls(), "\n"))
+	if writes != 24 { // 6 accounts, 5 Roles, 6 bindings, 5 ConfigMaps and two keys
+		t.Errorf("the start makes %d writes beside the run and the status, want 24:\n%s", writes, strings.Join(w.calls(), "\n"))
 	}
 }
 

@@ -27,6 +27,8 @@ type simMachine struct {
 	// user is the UID of the Provisioning that has left something on it; empty: it is empty. node is the name of its
 	// node.
 	user, node string
+	// key is the fingerprint of the key of a cluster that it accepts; empty: none.
+	key string
 }
 
 func (m *simMachine) answers() bool { return !m.dead && !m.silent }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/runs"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -66,6 +67,7 @@ type simPlaybooks struct {
 	nodes   []contract.Node // of the run
 	a       *simCluster
 	records *kubespray.Records
+	key     string // fingerprint of the key with which it connects
 }
 
 // pinKey is the SSH host key of all machines.
@@ -79,7 +81,7 @@ var pinKey = func() ssh.HostKey {
 
 func (w *simSite) kubespray(ctx context.Context, j *simJob, run *tekton.PipelineRun, request contract.Request) (err error) {
 	cluster := request.Provisioning
-	p := simPlaybooks{w: w, j: j, request: request, nodes: request.NodesOf(w.claimedBy(run)), a: w.clusters[cluster]}
+	p := simPlaybooks{w: w, j: j, request: request, nodes: request.NodesOf(w.claimedBy(run)), a: w.clusters[cluster], key: run.Annotations[runs.AnnotationNodesKey]}
 	if len(p.nodes) == 0 {
 		return task.Because(contract.ReasonInvalidRequest, errors.New("there are no nodes"))
 	}
@@ -143,7 +145,41 @@ func (p *simPlaybooks) reach(n contract.Node) (*simMachine, error) {
 	if m == nil || !m.answers() {
 		return nil, &task.Error{Reason: contract.ReasonHostUnreachable, Host: n.Name, Err: fmt.Errorf("%s does not answer", n.Host)}
 	}
-	return m, nil
+	return m, m.admit(n.Name, p.key)
+}
+
+// admit is the login with the key of a cluster.
+func (m *simMachine) admit(node, key string) error {
+	if m.key != key || key == "" {
+		return &task.Error{Reason: contract.ReasonSSHDenied, Host: node, Err: fmt.Errorf("%s accepts another key", m.host)}
+	}
+	return nil
+}
+
+// enroll is the task enroll: see kubespray.Enroll.
+func (w *simSite) enroll(ctx context.Context, j *simJob, run *tekton.PipelineRun, request contract.Request) error {
+	text, err := simStore{j.c, contract.InstalledName(request.Provisioning)}.Get(ctx, contract.KeyHosts)
+	if err != nil {
+		return err
+	}
+	states, err := contract.ParseHostStates(text)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, n := range request.NodesOf(w.claimedBy(run)) {
+		m, needed := w.machineOf(n), contract.OperationOf(request.Operation).Has(contract.TaskSelectHosts) && states[n.HostUID] != contract.HostUsed
+		switch {
+		case m != nil && m.answers() && (m.user == "" || m.user == request.UID):
+			if j.c.pause(); j.c.dead {
+				return errDead
+			}
+			m.key = run.Annotations[runs.AnnotationNodesKey]
+		case needed:
+			failed = &task.Error{Reason: contract.ReasonHostUnreachable, Host: n.Name, Err: fmt.Errorf("%s cannot be enrolled", n.Host)}
+		}
+	}
+	return failed
 }
 
 // pause is before a change of a machine or of the cluster. It reports whether the pod still runs.
@@ -296,7 +332,7 @@ func (p *simPlaybooks) empty(ctx context.Context, n contract.Node) error {
 	if m, err = p.reach(n); err != nil {
 		return err
 	}
-	m.user, m.node = "", ""
+	m.user, m.node, m.key = "", "", ""
 	return p.records.SetHosts(ctx, contract.HostClean, n)
 }
 

@@ -197,6 +197,9 @@ func (w *simSite) play(step year.Step) {
 		w.ruin()
 	case year.LoseKubeconfig:
 		w.server.remove(kindSecret, contract.KubeconfigName(name))
+	case year.LoseSSHKey: // the run for the kubeconfig needs the other key
+		w.server.remove(kindSecret, contract.NodesKeyName(name))
+		w.server.remove(kindSecret, contract.KubeconfigName(name))
 	case year.PatchSystems:
 		w.annotate(contract.AnnotationPatch, "patch-")
 	case year.AddOther:

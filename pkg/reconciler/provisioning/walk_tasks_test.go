@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"net"
 	"slices"
@@ -53,6 +54,8 @@ func (w *simSite) runTask(j *simJob, run *tekton.PipelineRun, name string) error
 			selecthosts.Ports{Hosts: simHostClient{c: j.c}, Record: simStore{j.c, contract.InstalledName(cluster)}, Outcome: outcome, Log: io.Discard})
 		j.results = out.Results()
 		return err
+	case contract.TaskEnroll:
+		return w.enroll(ctx, j, run, request)
 	case contract.TaskRenderInventory:
 		nodes := w.claimedBy(run)
 		out, err := renderinventory.Run(ctx, renderinventory.Input{Request: request, Nodes: nodes},
@@ -69,7 +72,7 @@ func (w *simSite) runTask(j *simJob, run *tekton.PipelineRun, name string) error
 	case contract.TaskInstallPlugins:
 		return w.installPlugins(ctx, j, request)
 	case contract.TaskInstallSoftware:
-		return w.installSoftware(ctx, j, run.Name, request)
+		return w.installSoftware(ctx, j, run, request)
 	}
 	return fmt.Errorf("the walk does not know task %s", name)
 }
@@ -254,6 +257,14 @@ func (w *simSite) collect(j *simJob, run *tekton.PipelineRun, cluster string) er
 	if !a.answers() {
 		return task.Because(contract.ReasonAPIUnavailable, fmt.Errorf("etcd has no majority"))
 	}
+	for _, name := range slices.Sorted(maps.Keys(a.etcd)) {
+		if a.ready(name) {
+			if err := a.etcd[name].admit(name, run.Annotations[runs.AnnotationNodesKey]); err != nil {
+				return err
+			}
+			break
+		}
+	}
 	i := slices.IndexFunc(run.Spec.Params, func(p tekton.Param) bool { return p.Name == contract.ParamCertificateRequest })
 	block, _ := pem.Decode([]byte(run.Spec.Params[i].Value.StringVal))
 	csr, err := x509.ParseCertificateRequest(block.Bytes)
@@ -302,7 +313,8 @@ func (w *simSite) installPlugins(ctx context.Context, j *simJob, request contrac
 }
 
 // installSoftware gives the nodes of the run the packages of the request, one after the other.
-func (w *simSite) installSoftware(ctx context.Context, j *simJob, name string, request contract.Request) error {
+func (w *simSite) installSoftware(ctx context.Context, j *simJob, of *tekton.PipelineRun, request contract.Request) error {
+	name := of.Name
 	store, run := simStore{j.c, contract.SoftwareName(request.Provisioning)}, request.Software
 	text, err := store.Get(ctx, contract.KeySoftware)
 	if err != nil {
@@ -329,6 +341,10 @@ func (w *simSite) installSoftware(ctx context.Context, j *simJob, name string, r
 			row = record.Of(n)
 			row.Tried, row.Message = w.now, "it does not answer"
 			failed = &task.Error{Reason: contract.ReasonHostUnreachable, Host: n.Name, Err: fmt.Errorf("it does not answer")}
+		} else if err := m.admit(n.Name, of.Annotations[runs.AnnotationNodesKey]); err != nil {
+			row = record.Of(n)
+			row.Tried, row.Message = w.now, err.Error()
+			failed = err
 		} else if slices.Contains(run.Nodes, n.Name) && !run.CheckOnly {
 			for _, p := range run.Packages {
 				if p.On(n.Roles) {

@@ -13,6 +13,7 @@ import (
 	"knative.dev/pkg/apis"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -45,6 +46,9 @@ func stepsOf(run *tekton.PipelineRun) (names []string) {
 	plugins := slices.ContainsFunc(run.Spec.Params, func(p tekton.Param) bool { return p.Name == contract.ParamPlugins && p.Value.StringVal == "true" })
 	operation := contract.OperationOf(run.Labels[contract.LabelOperation])
 	for _, s := range operation.Steps {
+		if s.Task == contract.TaskEnroll && !runs.Enrolls(run) {
+			continue
+		}
 		if s.Task != contract.TaskInstallPlugins || operation.Name == contract.OperationPlugins || plugins {
 			names = append(names, s.Task)
 		}

@@ -31,6 +31,7 @@ type Server struct {
 	handler  Handler
 	commands []string
 	conns    map[net.Conn]bool
+	accepts  func(ssh.PublicKey) bool
 }
 
 // NewKey makes a private key. It returns the key and its OpenSSH file.
@@ -115,10 +116,13 @@ func StartOn(t testing.TB, listener net.Listener, user ssh.PublicKey, handler Ha
 // Rekey changes the host keys of the server, as if the machine had been replaced.
 func (s *Server) Rekey(user ssh.PublicKey, hostKeys ...ssh.Signer) {
 	config := &ssh.ServerConfig{PublicKeyCallback: func(conn ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
-		if conn.User() != "root" || string(key.Marshal()) != string(user.Marshal()) {
-			return nil, io.ErrUnexpectedEOF
+		s.mu.Lock()
+		also := s.accepts
+		s.mu.Unlock()
+		if conn.User() == "root" && (string(key.Marshal()) == string(user.Marshal()) || also != nil && also(key)) {
+			return nil, nil
 		}
-		return nil, nil
+		return nil, io.ErrUnexpectedEOF
 	}}
 	for _, key := range hostKeys {
 		config.AddHostKey(key)
@@ -126,6 +130,13 @@ func (s *Server) Rekey(user ssh.PublicKey, hostKeys ...ssh.Signer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.config = config
+}
+
+// AlsoAccept lets the server accept more keys than that of its user, as a machine whose authorized_keys changes.
+func (s *Server) AlsoAccept(accepts func(ssh.PublicKey) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.accepts = accepts
 }
 
 // Commands returns the commands that clients have run, in order.

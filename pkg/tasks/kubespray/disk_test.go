@@ -17,7 +17,9 @@ import (
 type disk struct {
 	mu     sync.Mutex
 	report machine.Report
-	did    []string // the scripts that changed the machine
+	did    []string // the other scripts that changed the machine
+	// authorized is the line of a cluster's key; empty: the machine accepts the key of no cluster.
+	authorized string
 	// before is called before each script. A status other than 0 ends the script, which then changes
 	// nothing.
 	before func(script string, stderr io.Writer) int
@@ -40,7 +42,7 @@ func (d *disk) answer(script string, stdout, stderr io.Writer) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	verb, rest, _ := strings.Cut(script, " ")
-	if verb != "inspect" {
+	if verb != "inspect" && verb != "authorize" { // authorized says what authorize has done
 		d.did = append(d.did, verb)
 	}
 	switch verb {
@@ -51,6 +53,8 @@ func (d *disk) answer(script string, stdout, stderr io.Writer) int {
 		}
 	case "mark":
 		d.report.User = contract.ParseUser(rest)
+	case "authorize":
+		d.authorized = rest
 	case "clean":
 		d.report = machine.Report{}
 	}
@@ -82,6 +86,11 @@ func (fakeMachines) Mark(ctx context.Context, sh machine.Shell, user contract.Us
 
 func (fakeMachines) Save(ctx context.Context, sh machine.Shell) error {
 	_, err := sh(ctx, "fake save")
+	return err
+}
+
+func (fakeMachines) Authorize(ctx context.Context, sh machine.Shell, line string) error {
+	_, err := sh(ctx, strings.TrimSpace("fake authorize "+line))
 	return err
 }
 

@@ -42,7 +42,7 @@ func TestDrainThatIsBlocked(t *testing.T) {
 	}
 	did := slices.Compact(l.did)
 	if diff := cmp.Diff([]string{"cordon worker-1", "cordon worker-2", "drain worker-1", "drain worker-2", "uncordon worker-2", "save worker-1", "remove-node.yml worker-1",
-		"save worker-1", "clean worker-1"}, did); diff != "" {
+		"save worker-1", "clean worker-1", "authorize worker-1"}, did); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	l.expectMembers("master-1", "worker-2", "worker-3")
@@ -51,7 +51,7 @@ func TestDrainThatIsBlocked(t *testing.T) {
 	if _, err := l.run(); err != nil {
 		t.Fatalf("%v\n%s", err, &l.log)
 	}
-	l.expectDid("cordon worker-2", "drain worker-2", "save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2")
+	l.expectDid("cordon worker-2", "drain worker-2", "save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2", "authorize worker-2")
 	l.expectMembers("master-1", "worker-3")
 }
 
@@ -151,7 +151,7 @@ func TestDrainOfADeadNode(t *testing.T) {
 	if _, err := l.run(); err != nil {
 		t.Fatalf("%v\n%s", err, &l.log)
 	}
-	l.expectDid("cordon worker-2", "save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2")
+	l.expectDid("cordon worker-2", "save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2", "authorize worker-2")
 	l.expectMembers("master-1", "worker-1")
 	if !strings.Contains(l.log.String(), "node worker-2 is not Ready, so its pods cannot end") {
 		t.Errorf("the log does not say why pods are lost:\n%s", &l.log)
@@ -180,7 +180,7 @@ func TestRemovalThatWasTakenBack(t *testing.T) {
 		did    []string
 	}{
 		"another node leaves": {func(l *living) { l.in.Request.Remove.Nodes = []string{"worker-1"} },
-			[]string{"uncordon worker-2", "cordon worker-1", "drain worker-1", "save worker-1", "remove-node.yml worker-1", "save worker-1", "clean worker-1"}},
+			[]string{"uncordon worker-2", "cordon worker-1", "drain worker-1", "save worker-1", "remove-node.yml worker-1", "save worker-1", "clean worker-1", "authorize worker-1"}},
 		"nothing leaves": {func(*living) {}, []string{"uncordon worker-2"}},
 		"nothing is added": {func(l *living) {
 			l.in.Playbook, l.in.Request.Remove, l.in.Request.Operation = contract.PlaybookScale, nil, contract.OperationAddNodes

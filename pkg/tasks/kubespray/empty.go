@@ -16,13 +16,14 @@ import (
 // Kubespray's playbook only helps: if it fails, the reset and the deletion of the Node objects do
 // its work.
 func (r *remover) empty(ctx context.Context) []error {
+	resetter := resetter{in: r.withInventory(), key: r.key, c: r.c, ports: r.ports, report: r.part(resetFrom, resetShare)}
 	errs := make([]error, len(r.leave))
 	var living []int
 	for i, n := range r.leave {
 		switch v := r.c.visits[i]; {
 		case v.err != nil: // it is in r.absent
 		case empty(v.report):
-			errs[i] = r.c.record.set(ctx, contract.HostClean, n.HostUID)
+			errs[i] = resetter.leave(ctx, n)
 		default:
 			if errs[i] = r.c.record.set(ctx, contract.HostUsed, n.HostUID); errs[i] == nil {
 				living = append(living, i)
@@ -36,7 +37,6 @@ func (r *remover) empty(ctx context.Context) []error {
 	for k, i := range living {
 		nodes[k] = r.leave[i]
 	}
-	resetter := resetter{in: r.withInventory(), key: r.key, c: r.c, ports: r.ports, report: r.part(resetFrom, resetShare)}
 	if err := r.play(ctx, resetter, nodes); err != nil {
 		fmt.Fprintf(r.ports.Log, "%s failed: %v\nThe nodes are removed without it\n", contract.PlaybookRemove, err)
 	}
@@ -52,7 +52,7 @@ func (r *remover) empty(ctx context.Context) []error {
 			return err // then the machine is reset as it was before
 		})
 	})
-	for k, err := range resetter.reset(ctx, nodes, func(n contract.Node) error { return r.c.record.set(ctx, contract.HostClean, n.HostUID) }) {
+	for k, err := range resetter.reset(ctx, nodes, func(n contract.Node) error { return resetter.leave(ctx, n) }) {
 		errs[living[k]] = err
 	}
 	return errs

@@ -26,7 +26,7 @@ func newLeaving(t *testing.T, stacked bool, masters int, name string) *planesFix
 
 func TestRemoveControlPlane(t *testing.T) {
 	emptied := func(name string) []string {
-		return []string{"save " + name, "reset.yml " + name, "clean " + name, "delete " + name, "proxies worker-1", "proxies worker-2"}
+		return []string{"save " + name, "reset.yml " + name, "clean " + name, "authorize " + name, "delete " + name, "proxies worker-1", "proxies worker-2"}
 	}
 	for _, tc := range []struct {
 		name    string

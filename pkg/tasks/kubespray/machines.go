@@ -20,6 +20,7 @@ type Machines interface {
 	Mark(ctx context.Context, sh machine.Shell, user contract.User) error
 	Save(ctx context.Context, sh machine.Shell) error
 	Clean(ctx context.Context, sh machine.Shell) error
+	Authorize(ctx context.Context, sh machine.Shell, line string) error
 }
 
 // OnMachines implements Machines with package machine.
@@ -40,6 +41,11 @@ func (OnMachines) Save(ctx context.Context, sh machine.Shell) error { return mac
 
 // Clean implements Machines.
 func (OnMachines) Clean(ctx context.Context, sh machine.Shell) error { return machine.Clean(ctx, sh) }
+
+// Authorize implements Machines.
+func (OnMachines) Authorize(ctx context.Context, sh machine.Shell, line string) error {
+	return machine.Authorize(ctx, sh, line)
+}
 
 // dial opens a connection to a node within in.ConnectLimit.
 func dial(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports) (node.Connection, error) {

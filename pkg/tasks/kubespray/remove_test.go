@@ -27,7 +27,7 @@ func TestRemoveWorker(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &l.log)
 	}
-	l.expectDid("cordon worker-1", "drain worker-1", "save worker-1", "remove-node.yml worker-1", "save worker-1", "clean worker-1")
+	l.expectDid("cordon worker-1", "drain worker-1", "save worker-1", "remove-node.yml worker-1", "save worker-1", "clean worker-1", "authorize worker-1")
 	l.expectMembers("master-1", "worker-2", "worker-3")
 	l.expectStates(contract.HostStates{"uid-1": "used", "uid-2": "clean", "uid-3": "used", "uid-4": "used"})
 	if out.Recap != "1 node removed: worker-1" {
@@ -131,7 +131,7 @@ func TestRemovalWithoutADrain(t *testing.T) {
 			record := l.now()
 			record.Leaving = []string{"worker-2"}
 			l.installed.data[contract.KeyInstalled] = string(asJSON(l.t, record))
-		}, []string{"save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2"}, []string{"master-1", "worker-1"}, "1 node removed: worker-2"},
+		}, []string{"save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2", "authorize worker-2"}, []string{"master-1", "worker-1"}, "1 node removed: worker-2"},
 		"the host is lost and does not answer": {func(l *living) {
 			l.in.Request.Remove = &contract.Removal{Nodes: []string{"worker-2"}}
 			l.nodes["worker-2"] = false
@@ -144,25 +144,25 @@ func TestRemovalWithoutADrain(t *testing.T) {
 		}, []string{"delete worker-2"}, []string{"master-1", "worker-1"}, "1 node removed: worker-2; host-3 did not answer, so it was not reset"},
 		"the host is in quarantine, and its node is Ready": {func(l *living) {
 			l.in.Request.Remove.Nodes, l.in.Request.Lost = []string{"worker-2"}, []string{"worker-2"}
-		}, []string{"cordon worker-2", "drain worker-2", "save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2"},
+		}, []string{"cordon worker-2", "drain worker-2", "save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2", "authorize worker-2"},
 			[]string{"master-1", "worker-1"}, "1 node removed: worker-2"},
 		"an older build requests the removal of a host in quarantine": {func(l *living) { l.in.Request.Remove = &contract.Removal{Nodes: []string{"worker-2"}} },
-			[]string{"save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2"}, []string{"master-1", "worker-1"}, "1 node removed: worker-2"},
+			[]string{"save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2", "authorize worker-2"}, []string{"master-1", "worker-1"}, "1 node removed: worker-2"},
 		"the node object is gone": {func(l *living) {
 			l.in.Request.Remove.Nodes = []string{"worker-2"}
 			delete(l.nodes, "worker-2")
-		}, []string{"save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2"}, []string{"master-1", "worker-1"}, "1 node removed: worker-2"},
+		}, []string{"save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2", "authorize worker-2"}, []string{"master-1", "worker-1"}, "1 node removed: worker-2"},
 		"the node never joined": {func(l *living) {
 			l.in.Request.Remove.Nodes = []string{"worker-2"}
 			l.nodes["worker-2"] = false
 			record := l.now()
 			record.Nodes = record.Nodes[:2]
 			l.installed.data[contract.KeyInstalled] = string(asJSON(l.t, record))
-		}, []string{"save worker-2", "reset.yml worker-2", "clean worker-2", "delete worker-2"}, []string{"master-1", "worker-1"}, "1 node removed: worker-2"},
+		}, []string{"save worker-2", "reset.yml worker-2", "clean worker-2", "authorize worker-2", "delete worker-2"}, []string{"master-1", "worker-1"}, "1 node removed: worker-2"},
 		"the machine is empty": {func(l *living) {
 			l.in.Request.Remove = &contract.Removal{Nodes: []string{"worker-2"}}
 			l.disks[2].report = machine.Report{}
-		}, []string{"delete worker-2"}, []string{"master-1", "worker-1"}, "1 node removed: worker-2"},
+		}, []string{"authorize worker-2", "delete worker-2"}, []string{"master-1", "worker-1"}, "1 node removed: worker-2"},
 		"the node has left already": {func(l *living) { l.in.Request.Remove.Nodes = []string{"worker-9"} }, nil, []string{"master-1", "worker-1", "worker-2"}, "no node is left to remove"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestRemovalWhosePlaybookFails(t *testing.T) {
 	if _, err := l.run(); err != nil {
 		t.Fatalf("%v\n%s", err, &l.log)
 	}
-	l.expectDid("cordon worker-2", "drain worker-2", "save worker-2", "save worker-2", "reset.yml worker-2", "clean worker-2", "delete worker-2")
+	l.expectDid("cordon worker-2", "drain worker-2", "save worker-2", "save worker-2", "reset.yml worker-2", "clean worker-2", "authorize worker-2", "delete worker-2")
 	l.expectMembers("master-1", "worker-1")
 }
 
@@ -289,7 +289,7 @@ func TestRemovalWhileAnotherNodeIsLost(t *testing.T) {
 	if _, err := l.run(); err != nil {
 		t.Fatalf("%v\n%s", err, &l.log)
 	}
-	l.expectDid("cordon worker-3", "drain worker-3", "save worker-3", "remove-node.yml worker-3", "save worker-3", "clean worker-3")
+	l.expectDid("cordon worker-3", "drain worker-3", "save worker-3", "remove-node.yml worker-3", "save worker-3", "clean worker-3", "authorize worker-3")
 	if record := l.now(); !slices.Equal(namesOf(record.Nodes), []string{"master-1", "worker-2", "worker-1"}) || record.Request.Kept != nil {
 		t.Errorf("record %+v", record)
 	}

@@ -42,16 +42,20 @@ func reset(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *pr
 			living = append(living, n)
 		}
 	}
-	if err := c.record.set(ctx, contract.HostClean, uids(idle)...); err != nil {
-		return "", err
-	}
 	if err := c.record.set(ctx, contract.HostUsed, uids(living)...); err != nil {
 		return "", err
 	}
 	r := resetter{in: withInventory(in, ports), key: key, c: c, ports: ports, report: progress.set}
+	left := make([]error, len(idle))
+	each(len(idle), func(i int) { left[i] = r.leave(ctx, idle[i]) })
+	for i, err := range left {
+		if err != nil {
+			broken, troubles = append(broken, idle[i]), append(troubles, err)
+		}
+	}
 	var errs []error
 	if len(living) > 0 {
-		errs = r.reset(ctx, living, func(n contract.Node) error { return c.record.set(ctx, contract.HostClean, n.HostUID) })
+		errs = r.reset(ctx, living, func(n contract.Node) error { return r.leave(ctx, n) })
 	}
 	if err := stopped(ctx, "the reset"); err != nil {
 		return "", err

@@ -70,6 +70,17 @@ func (r resetter) on(ctx context.Context, n contract.Node, do func(context.Conte
 	return onMachine(ctx, r.in, n, r.key, r.c.pins.Of(n.HostUID), r.ports, do)
 }
 
+// leave lets the machine of a node that leaves the cluster refuse the key of the cluster, and then stores that
+// the machine is empty. In this order, an interruption leaves no key on a machine that the record calls empty. The next attempt
+// finds a machine that denies the key: it enrolls the machine again, and lets it leave again.
+func (r resetter) leave(ctx context.Context, n contract.Node) error {
+	err := r.on(ctx, n, func(ctx context.Context, sh machine.Shell) error { return r.ports.Machines.Authorize(ctx, sh, "") })
+	if err != nil {
+		return fmt.Errorf("the SSH key of the cluster cannot be removed from it: %w", err)
+	}
+	return r.c.record.set(ctx, contract.HostClean, n.HostUID)
+}
+
 func (r resetter) reportOf(n contract.Node) machine.Report {
 	i := slices.IndexFunc(r.c.nodes, func(m contract.Node) bool { return m.HostUID == n.HostUID })
 	return r.c.visits[i].report

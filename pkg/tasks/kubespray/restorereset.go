@@ -171,8 +171,7 @@ func (r *restoration) reset(ctx context.Context, absent contact) error {
 		in := r.in.only(absent.nodes)
 		in.HostsINI = nil // a new machine may have the name of such a node in the inventory
 		w := resetter{in: in, key: r.key, c: absent, ports: r.ports, report: report}
-		clean := func(n contract.Node) error { return r.c.record.set(ctx, contract.HostClean, n.HostUID) }
-		if err := r.proven(ctx, absent.nodes, w.reset(ctx, absent.nodes, clean)); err != nil {
+		if err := r.proven(ctx, absent.nodes, w.reset(ctx, absent.nodes, func(n contract.Node) error { return w.leave(ctx, n) })); err != nil {
 			return err
 		}
 	}

@@ -64,6 +64,9 @@ func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 	if failed.resets() && cause.Reason != contract.ReasonCancelled && noPod(failed) {
 		return failed.Completed.Add(pause(failed.Attempt)), true
 	}
+	if cause.Reason == contract.ReasonSSHDenied && !failed.Enrolls { // a machine has lost the key of the cluster: the next attempt installs it
+		return failed.Completed.Add(firstPause), true
+	}
 	if !cause.Reason.Transient() && !cause.Accelerated { // the next attempt runs without acceleration
 		return time.Time{}, false
 	}

@@ -46,6 +46,17 @@ func TestPassingTroubleIsTriedAgain(t *testing.T) {
 	}
 }
 
+// TestHostsAreEnrolledAgain: if a host denies the key of the cluster in a run that did not enroll hosts, the controller
+// starts one that does. A host that denies the key of the site needs a user.
+func TestHostsAreEnrolledAgain(t *testing.T) {
+	for enrolls, want := range map[bool]bool{false: true, true: false} {
+		r := Run{State: Failed, Touched: true, Attempt: 2, Enrolls: enrolls, Tasks: []Task{{Name: contract.TaskKubespray, State: Failed, Failure: &contract.Failure{Reason: contract.ReasonSSHDenied}}}}
+		if _, again := retryAt(Seen{Runs: []Run{r}, Limits: Limits{Attempts: 2}}, r, Classify(r)); again != want {
+			t.Errorf("the run enrolled hosts: %t; tried again %t, want %t", enrolls, again, want)
+		}
+	}
+}
+
 // TestAttemptWithoutAcceleration: a playbook that failed for an unknown cause with accelerations is tried again
 // without them, also if its reason is not transient, but not more often than the site allows.
 func TestAttemptWithoutAcceleration(t *testing.T) {

@@ -70,6 +70,9 @@ func where(s Seen, r Run) (percent int32, task, step string) {
 		end = known.Percent
 		t := r.task(known.Task)
 		if t == nil { // the task has not started, or a customized Pipeline does not have it
+			if known.Task == contract.TaskEnroll { // most runs leave it out
+				end = begin
+			}
 			continue
 		}
 		percent, task, step = begin, known.Task, ""

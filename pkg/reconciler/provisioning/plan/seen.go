@@ -237,7 +237,8 @@ type Run struct {
 	Plugins               string   // contract.PluginsDigest of its request; empty: it has no plugins
 	Asked                 string   // contract.SoftwareRun.Asked of its request
 	Replaces              []string // the losses that the run repairs; each is the result of Loss.Key
-	SSHKey                SSHKey   // the key when the run was started; empty: an older build of BPA did not record the key
+	SSHKey                SSHKey   // the key of the site when the run was started; empty: an older build of BPA did not record the key
+	Enrolls               bool     // the run installs the key of the cluster on its hosts
 
 	Generation int64 // generation of the Provisioning when the run was started; 0: not known
 	State      State

@@ -98,7 +98,8 @@ func (w *scene) recordSoftware(t *testing.T, name string, state contract.Softwar
 func (w *scene) createSoftware() {
 	s := &w.seen.Software
 	s.Runs = append(slices.Clone(s.Runs), Run{
-		Name: fmt.Sprintf("edge-1-%s-%d", w.last.Operation, w.last.Number), Number: w.last.Number, Attempt: w.last.Attempt, Operation: w.last.Operation,
+		Enrolls: true,
+		Name:    fmt.Sprintf("edge-1-%s-%d", w.last.Operation, w.last.Number), Number: w.last.Number, Attempt: w.last.Attempt, Operation: w.last.Operation,
 		Digest: w.seen.Digest, Inputs: w.last.Inputs, Generation: w.seen.Generation, Retry: w.seen.Retry, Started: w.now,
 	})
 	if s.Started, w.processed = w.last.Request.Software, nil; s.Started != nil {

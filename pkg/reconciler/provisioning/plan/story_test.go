@@ -416,7 +416,8 @@ func (w *scene) create(t *testing.T) {
 		return
 	}
 	w.seen.Runs = append(w.seen.Runs, Run{
-		Name: fmt.Sprintf("edge-1-%s-%d", w.last.Operation, w.last.Number), Number: w.last.Number, Attempt: w.last.Attempt,
+		Enrolls: true,
+		Name:    fmt.Sprintf("edge-1-%s-%d", w.last.Operation, w.last.Number), Number: w.last.Number, Attempt: w.last.Attempt,
 		Operation: w.last.Operation, Replaces: w.last.Replaces, Restore: askedBy(w.last.Request), Plugins: contract.PluginsDigest(w.last.Request.Plugins),
 		Digest: w.seen.Digest, Inputs: w.seen.Inputs, Generation: w.seen.Generation, Retry: w.seen.Retry, Started: w.now,
 	})

@@ -40,7 +40,8 @@ func names[T any](items []T, name func(T) string) []string {
 // TestPipelineAndRun: the run has exactly the params and workspaces that the Pipeline declares, and
 // the Pipeline passes to each Task exactly the params and workspaces that the Task declares. Tekton
 // rejects a run that binds a workspace which a Task does not declare. Only a restore has the private key of
-// the backups. Only a Provisioning with variables in Secrets has their workspace.
+// the backups. Only a Provisioning with variables in Secrets has their workspace, and only a run that enrolls hosts has
+// that of the site's key.
 func TestPipelineAndRun(t *testing.T) {
 	for _, operation := range contract.Operations {
 		t.Run(operation.Name, func(t *testing.T) { checkPipelineAndRun(t, operation) })
@@ -60,7 +61,9 @@ func checkPipelineAndRun(t *testing.T, operation contract.Operation) {
 	of := Run{Operation: operation.Name, Number: 1, Attempt: 1}
 	p := provisioning()
 	p.Spec.Kubespray.VarsFrom = []v1alpha1.VarsSource{{SecretRef: v1alpha1.SecretKeyRef{Name: "registry"}}}
-	run := MakePipelineRun(p, of)
+	enrolls := of
+	enrolls.Enroll = true
+	run := MakePipelineRun(p, enrolls)
 	compare := func(what string, want, got []string) {
 		t.Helper()
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -79,8 +82,8 @@ func checkPipelineAndRun(t *testing.T, operation contract.Operation) {
 		names(run.Spec.Workspaces, func(w tekton.WorkspaceBinding) string { return w.Name }))
 	plain := names(MakePipelineRun(provisioning(), of).Spec.Workspaces, func(w tekton.WorkspaceBinding) string { return w.Name })
 	for _, w := range pipeline.Spec.Workspaces {
-		if missing := !slices.Contains(plain, w.Name); missing != (w.Name == contract.WorkspaceVars) || missing && !w.Optional {
-			t.Errorf("without variables in Secrets, workspace %s is missing: %t; it is optional: %t", w.Name, missing, w.Optional)
+		if missing := !slices.Contains(plain, w.Name); missing != slices.Contains([]string{contract.WorkspaceVars, contract.WorkspaceSiteSSH}, w.Name) || missing && !w.Optional {
+			t.Errorf("without variables in Secrets and without new hosts, workspace %s is missing: %t; it is optional: %t", w.Name, missing, w.Optional)
 		}
 	}
 

@@ -20,7 +20,7 @@ const (
 	// AnnotationReplaces lists the lost nodes and hosts that the run replaces: "worker-2=host-7
 	// worker-3=host-9".
 	AnnotationReplaces = "bpa.akraino.org/replaces"
-	// AnnotationSSHKey is the fingerprint of the public part of the SSH key. AnnotationSSHSecret is
+	// AnnotationSSHKey is the fingerprint of the public part of the site's SSH key. AnnotationSSHSecret is
 	// the resourceVersion of the Secret with the key.
 	AnnotationSSHKey    = "bpa.akraino.org/ssh-key"
 	AnnotationSSHSecret = "bpa.akraino.org/ssh-secret-version"
@@ -54,6 +54,9 @@ type Run struct {
 	// SSHKey and SSHSecret are the values of the annotations with these names; empty: no
 	// annotation.
 	SSHKey, SSHSecret string
+	// NodesKey is the value of runs.AnnotationNodesKey. Enroll means that the run installs this key on its hosts.
+	NodesKey string
+	Enroll   bool
 }
 
 // MakePipelineRun returns one attempt at an operation.
@@ -72,13 +75,17 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 		m.Annotations[AnnotationReplaces] = strings.Join(run.Replaces, " ")
 	}
 	for name, value := range map[string]string{
-		contract.AnnotationRetry: run.Retry, AnnotationSSHKey: run.SSHKey, AnnotationSSHSecret: run.SSHSecret,
+		contract.AnnotationRetry: run.Retry, AnnotationSSHKey: run.SSHKey, AnnotationSSHSecret: run.SSHSecret, runs.AnnotationNodesKey: run.NodesKey,
 		contract.AnnotationRestore: run.Restore, AnnotationPlugins: run.PluginsDigest, AnnotationAsked: run.Asked,
 		runs.AnnotationRequest: string(run.Request),
 	} {
 		if value != "" {
 			m.Annotations[name] = value
 		}
+	}
+	siteKey := ""
+	if run.Enroll {
+		siteKey = p.Spec.SSH.Secret()
 	}
 	timeout := p.Spec.Timeouts.InstallTimeout()
 	if run.Unaccelerated {
@@ -87,8 +94,9 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 	return &tekton.PipelineRun{
 		ObjectMeta: m,
 		Spec: runs.Run{
-			Name: p.Name, Request: contract.RunRequestName(p.Name, run.Number), Operation: operation, Release: run.Release, SSHSecret: p.Spec.SSH.Secret(),
-			Timeout: timeout, Plugins: run.Plugins, Vars: varsOf(p),
+			Name: p.Name, Request: contract.RunRequestName(p.Name, run.Number), Operation: operation, Release: run.Release, SSHSecret: contract.NodesKeyName(p.Name),
+			SiteSSHSecret: siteKey,
+			Timeout:       timeout, Plugins: run.Plugins, Vars: varsOf(p),
 		}.Spec(makeParams(run, operation)...),
 	}
 }

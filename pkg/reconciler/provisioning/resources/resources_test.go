@@ -62,7 +62,7 @@ func TestMakePipelineRun(t *testing.T) {
 		p.Spec.Timeouts.Install = &metav1.Duration{Duration: 3 * time.Hour}
 		p.Spec.SSH.SecretName = "key"
 	})
-	run := MakePipelineRun(p, Run{Number: 7, Attempt: 2, Digest: "d", Inputs: "i", Retry: "r", CSR: "PEM"})
+	run := MakePipelineRun(p, Run{Number: 7, Attempt: 2, Digest: "d", Inputs: "i", Retry: "r", CSR: "PEM", Enroll: true})
 
 	if !metav1.IsControlledBy(run, p) || run.Name != "edge-1-install-7" || run.Namespace != "site" {
 		t.Errorf("run %s/%s owned by %v", run.Namespace, run.Name, run.OwnerReferences)
@@ -92,8 +92,8 @@ func TestMakePipelineRun(t *testing.T) {
 			t.Errorf("workspace %s needs storage", w.Name)
 		}
 	}
-	if run.Spec.Workspaces[2].Secret.SecretName != "key" {
-		t.Errorf("workspaces %+v: want the Secret key", run.Spec.Workspaces)
+	if run.Spec.Workspaces[2].Secret.SecretName != "edge-1-nodes-ssh-key" || run.Spec.Workspaces[3].Secret.SecretName != "key" {
+		t.Errorf("workspaces %+v: want the key of the cluster, and then the Secret key", run.Spec.Workspaces)
 	}
 	// Tekton's own code validates the run. The run has no owner here: Tekton's webhook does not
 	// check owners either.
@@ -125,6 +125,7 @@ func TestRights(t *testing.T) {
 	}
 	want := map[string][]string{
 		"edge-1-select-hosts":       {"get", "update", "edge-1-run-6-out", "edge-1-installed"},
+		"edge-1-enroll":             {"get", "edge-1-known-hosts", "edge-1-installed"},
 		"edge-1-render-inventory":   {"get", "update", "edge-1-run-7-out"},
 		"edge-1-kubespray":          {"get", "update", "edge-1-known-hosts", "edge-1-progress", "edge-1-installed", "edge-1-software"},
 		"edge-1-collect-kubeconfig": {"get", "edge-1-known-hosts"},
@@ -144,6 +145,7 @@ func TestRights(t *testing.T) {
 	wantBound := map[string]rbacv1.RoleRef{
 		"edge-1-select-hosts to edge-1-select-hosts":             role("Role", "edge-1-select-hosts"),
 		"edge-1-select-hosts-hosts to edge-1-select-hosts":       role("ClusterRole", "bpa-select-hosts"),
+		"edge-1-enroll to edge-1-enroll":                         role("Role", "edge-1-enroll"),
 		"edge-1-render-inventory to edge-1-render-inventory":     role("Role", "edge-1-render-inventory"),
 		"edge-1-kubespray to edge-1-kubespray":                   role("Role", "edge-1-kubespray"),
 		"edge-1-collect-kubeconfig to edge-1-collect-kubeconfig": role("Role", "edge-1-collect-kubeconfig"),
@@ -262,9 +264,9 @@ func signed(t *testing.T, request []byte) string {
 // A Provisioning that was stored without the webhook has no defaults. The run must use the same
 // default Secret that the controller has checked.
 func TestRunOfAProvisioningWithoutDefaults(t *testing.T) {
-	run := MakePipelineRun(&v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "site", Name: "edge-1"}}, Run{Number: 1})
+	run := MakePipelineRun(&v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "site", Name: "edge-1"}}, Run{Number: 1, Enroll: true})
 	for _, w := range run.Spec.Workspaces {
-		if w.Name == contract.WorkspaceSSH && w.Secret.SecretName != v1alpha1.DefaultSSHSecret {
+		if w.Name == contract.WorkspaceSiteSSH && w.Secret.SecretName != v1alpha1.DefaultSSHSecret {
 			t.Errorf("the key is in Secret %q, want %s", w.Secret.SecretName, v1alpha1.DefaultSSHSecret)
 		}
 	}

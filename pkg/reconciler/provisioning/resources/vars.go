@@ -14,6 +14,13 @@ func MakeVarsKey(p *v1alpha1.Provisioning, key []byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: meta(p, contract.VarsKeyName(p.Name)), Data: map[string][]byte{secretvars.KeyData: key}}
 }
 
+// MakeNodesKey returns the Secret with the SSH key of the cluster.
+func MakeNodesKey(p *v1alpha1.Provisioning, privateKey []byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: meta(p, contract.NodesKeyName(p.Name)), Type: corev1.SecretTypeSSHAuth, Data: map[string][]byte{corev1.SSHAuthPrivateKey: privateKey},
+	}
+}
+
 // varsOf returns the files of contract.WorkspaceVars; nil: there are no variables in Secrets. A key that is missing is
 // no file: otherwise the pod would wait for it until the end of the run. The task then says which variable is missing.
 func varsOf(p *v1alpha1.Provisioning) []corev1.VolumeProjection {
