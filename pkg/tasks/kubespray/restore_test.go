@@ -82,12 +82,12 @@ func TestRestore(t *testing.T) {
 		"etcd in a pod": {true, []string{
 			"stop kubelet worker-1", "key master-1", "cluster.yml master-1", "prepare master-1", "receive master-1", "etcdutl master-1", "stop master-1", "swap master-1", "start etcd master-1",
 			"revoke /registry/clusterrolebindings/bpa-admin-", "revoke /registry/clusterrolebindings/bpa-health-", "revoke /registry/rolebindings/kube-node-lease/bpa-health-",
-			"start kube-apiserver master-1", "delete worker-9", "restart kubelet master-1", "cluster-info master-1", "upload master-1",
+			"start kube-apiserver master-1", "delete worker-9", "renew the pods master-1", "cluster-info master-1", "upload master-1",
 			"stop kubelet worker-1", "proxies worker-1", "start kubelet worker-1", "start the rest master-1", "tidy master-1"}},
 		"etcd on the machine": {false, []string{
 			"stop kubelet worker-1", "key master-1", "cluster.yml master-1", "prepare master-1", "receive master-1", "etcdutl master-1", "stop master-1", "swap master-1", "start etcd master-1",
 			"revoke /registry/clusterrolebindings/bpa-admin-", "revoke /registry/clusterrolebindings/bpa-health-", "revoke /registry/rolebindings/kube-node-lease/bpa-health-",
-			"start kube-apiserver master-1", "delete worker-9", "restart kubelet master-1", "cluster-info master-1", "upload master-1",
+			"start kube-apiserver master-1", "delete worker-9", "renew the pods master-1", "cluster-info master-1", "upload master-1",
 			"stop kubelet worker-1", "proxies worker-1", "start kubelet worker-1", "start the rest master-1", "tidy master-1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,6 +138,41 @@ func TestRestoreForgetsTheNetworkOfThePlaybook(t *testing.T) {
 	did := r.read("machine-3/network.log")
 	if !strings.Contains(did, "ip link delete cni0\n") || !strings.Contains(did, "crictl rmp --force b\n") || strings.Contains(did, "rmp --force a") {
 		t.Errorf("did %s", did)
+	}
+}
+
+// TestRestoreRenewsPodsOfAnotherRange: the backup is older than a worker's machine, whose pods then have addresses of a range
+// that the node does not have any more.
+func TestRestoreRenewsPodsOfAnotherRange(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		bridges, ranges string
+		newcomer, renew bool
+	}{
+		"the range of before":             {bridges: "4: cni0    inet 10.233.66.1/24 brd 10.233.66.255 scope global cni0\n", ranges: "10.233.65.0/24", renew: true},
+		"its own range":                   {bridges: "4: cni0    inet 10.233.65.1/24 brd 10.233.65.255 scope global cni0\n", ranges: "10.233.65.0/24"},
+		"a node that the backup lacks":    {bridges: "4: cni0    inet 10.233.66.1/24 brd 10.233.66.255 scope global cni0\n", ranges: "10.233.65.0/24", newcomer: true, renew: true},
+		"an address of the link":          {bridges: "4: cni0    inet6 fe80::1/64 scope link\n", ranges: "fd00:2::/64"},
+		"another range of IPv6":           {bridges: "4: cni0    inet6 fd00:1::1/64 scope global\n", ranges: "fd00:2::/64", renew: true},
+		"no bridge":                       {ranges: "10.233.65.0/24"},
+		"a network plugin without ranges": {bridges: "4: cni0    inet 10.233.66.1/24 scope global cni0\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRestore(t, true, 1)
+			r.ranges = map[string]string{"worker-1": c.ranges}
+			if c.newcomer {
+				r.newcomer, r.ranges["master-1"] = "worker-1", "10.233.64.0/24"
+			}
+			r.write("machine-2/bridges", c.bridges)
+			if _, err := r.run(); err != nil {
+				t.Fatalf("%v\n%s", err, &r.log)
+			}
+			if got := slices.Contains(r.did, "renew the pods worker-1"); got != c.renew {
+				t.Errorf("its pods were renewed: %t, want %t: %v", got, c.renew, r.did)
+			}
+			r.expectRestored()
+		})
 	}
 }
 

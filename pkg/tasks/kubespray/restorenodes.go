@@ -19,7 +19,8 @@ type nodeObject struct {
 		Labels map[string]string
 	}
 	Spec struct {
-		Taints []struct{ Key, Value, Effect string }
+		PodCIDRs []string
+		Taints   []struct{ Key, Value, Effect string }
 	}
 	Status struct {
 		Conditions []struct{ Type, LastHeartbeatTime string }

@@ -25,7 +25,10 @@ func (r *restoration) connect(ctx context.Context) error {
 	if err := stopped(ctx, "the restore"); err != nil {
 		return err
 	}
-	return errors.Join(failed, r.startControllers(ctx))
+	if failed = errors.Join(failed, r.startControllers(ctx)); failed != nil {
+		return failed
+	}
+	return r.renewPods(ctx)
 }
 
 // connectWorkers lets the workers use the new control planes, starts their kubelets again, and waits for a
