@@ -1,6 +1,7 @@
 package kubespray
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -29,10 +30,42 @@ func TestUpgradeOfWorkers(t *testing.T) {
 		t.Errorf("connected (-want +got):\n%s", diff)
 	}
 	extra := u.extraVars()
-	for name, want := range map[string]any{"serial": "100%", "upgrade_node_always_cordon": false, "force_etcd_cert_refresh": false} {
-		if extra[name] != want {
+	for name, want := range map[string]any{"serial": "100%", "upgrade_node_always_cordon": false, "force_etcd_cert_refresh": false, "kubeadm_ignore_preflight_errors": []any{"CoreDNSUnsupportedPlugins", "CoreDNSMigration"}} {
+		if !cmp.Equal(extra[name], want) {
 			t.Errorf("extra variable %s is %v, want %v", name, extra[name], want)
 		}
+	}
+}
+
+// TestIgnoredErrors: kubeadm refuses an upgrade if it does not know the version of CoreDNS, which it does not upgrade.
+func TestIgnoredErrors(t *testing.T) {
+	ours := []string{"CoreDNSUnsupportedPlugins", "CoreDNSMigration"}
+	for name, c := range map[string]struct {
+		vars string
+		want []string
+	}{
+		"no variables":                  {`{}`, ours},
+		"errors of the user":            {`{"kubeadm_ignore_preflight_errors":["SystemVerification","CoreDNSMigration"]}`, []string{"SystemVerification", "CoreDNSMigration", "CoreDNSUnsupportedPlugins"}},
+		"all errors":                    {`{"kubeadm_ignore_preflight_errors":["all"]}`, nil},
+		"a template":                    {`{"kubeadm_ignore_preflight_errors":"{{ mine }}"}`, nil},
+		"kubeadm upgrades CoreDNS":      {`{"kubeadm_init_phases_skip":[]}`, nil},
+		"kubeadm upgrades CoreDNS, too": {`{"kubeadm_init_phases_skip_default":[]}`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r contract.Request
+			if err := json.Unmarshal([]byte(c.vars), &r.Vars); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, ignoredErrors(r)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+	if got := ignoredErrors(contract.Request{SecretVars: map[string]string{ignoreErrors: "digest"}}); got != nil {
+		t.Errorf("a variable in a Secret is overridden with %v", got)
+	}
+	if got := ignoredErrors(contract.Request{PluginVars: map[string]json.RawMessage{ignoreErrors: json.RawMessage(`["Port-10250"]`)}}); len(got) != 3 || got[0] != "Port-10250" {
+		t.Errorf("the variable of a plugin becomes %v", got)
 	}
 }
 

@@ -2,6 +2,8 @@ package kubespray
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -20,7 +22,39 @@ func (u *upgrader) limited() Input {
 	if !in.Request.SetsVar(refreshCertificates) { // otherwise the members of etcd restart once more for new certificates
 		in.extra[refreshCertificates] = false
 	}
+	if errs := ignoredErrors(in.Request); errs != nil {
+		in.extra[ignoreErrors] = errs
+	}
 	return in
+}
+
+// ignoreErrors is the variable with the checks of kubeadm whose errors do not count.
+const ignoreErrors = "kubeadm_ignore_preflight_errors"
+
+// ignoredErrors returns the value of ignoreErrors for an upgrade; nil: that of the user stays. kubeadm upgrades no CoreDNS,
+// because kubespray does, but it refuses to upgrade anything if it does not know the version of CoreDNS
+// (coredns_version). A user who has given CoreDNS back to kubeadm needs these checks.
+func ignoredErrors(r contract.Request) []string {
+	if r.SetsVar("kubeadm_init_phases_skip") || r.SetsVar("kubeadm_init_phases_skip_default") {
+		return nil
+	}
+	value, set := r.Vars[ignoreErrors]
+	if !set {
+		if _, secret := r.SecretVars[ignoreErrors]; secret {
+			return nil
+		}
+		value, set = r.PluginVars[ignoreErrors]
+	}
+	var all []string
+	if set && json.Unmarshal(value, &all) != nil || slices.Contains(all, "all") { // kubeadm accepts no other name beside all
+		return nil
+	}
+	for _, check := range []string{"CoreDNSUnsupportedPlugins", "CoreDNSMigration"} {
+		if !slices.Contains(all, check) {
+			all = append(all, check)
+		}
+	}
+	return all
 }
 
 // play runs the playbook on the nodes of the batch that need it. It marks them as half changed first.
