@@ -223,3 +223,16 @@ func TestStrip(t *testing.T) {
 		t.Error("nothing was dropped")
 	}
 }
+
+// TestStripOutcome: the cache holds no outcome of a run, and the whole request.
+func TestStripOutcome(t *testing.T) {
+	for object, kept := range map[string]bool{"edge-1-run-1": true, "edge-1-run-1-out": false, "edge-1-installed": true} {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: object}, Data: map[string]string{contract.KeyHostsINI: "[all]"}}
+		if _, err := Strip(cm); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(cm.Data) > 0; got != kept {
+			t.Errorf("the data of %s is kept: %t", object, got)
+		}
+	}
+}
