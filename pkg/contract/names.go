@@ -286,8 +286,8 @@ func OutcomeName(request string) string { return request + "-out" }
 func KubeconfigName(provisioning string) string { return provisioning + "-kubeconfig" }
 
 // KubeconfigKeyName returns the name of the Secret with the private key of the kubeconfig and its
-// certificate request. The Secret is kept after the run. With it and the results of the last run,
-// the controller can create the kubeconfig again without another run.
+// certificate request. When the kubeconfig is stored, it also gets the public data from which that was made. With them
+// the controller can create the kubeconfig again without a run.
 func KubeconfigKeyName(provisioning string) string { return provisioning + "-kubeconfig-key" }
 
 // HealthKubeconfigName returns the name of the Secret with the kubeconfig for health checks. Its user

@@ -11,6 +11,7 @@ import (
 
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -60,7 +61,7 @@ func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, see
 	if err := r.observeWorkersLive(ctx, p, contract.RunRequestName(p.Name, next.Number), &live); err != nil {
 		return err
 	}
-	if last := live.Last(); last != nil && (len(live.ActiveRuns()) > 0 || last.Number >= next.Number) {
+	if len(live.ActiveRuns()) > 0 || live.LastNumber() > seen.LastNumber() {
 		return &notYet{"the API server has a newer run than the cache", behind}
 	}
 	if busy := append(live.Leftovers, live.Pods...); len(busy) > 0 {
@@ -196,11 +197,12 @@ func (r *Reconciler) prune(ctx context.Context, p *v1alpha1.Provisioning, names 
 }
 
 func (r *Reconciler) storeKubeconfig(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen) error {
-	results := collected(seen)
-	key, err := r.secret(p, contract.KubeconfigKeyName(p.Name))
-	if err != nil {
+	key, err1 := r.secret(p, contract.KubeconfigKeyName(p.Name))
+	have, err2 := r.secret(p, contract.KubeconfigName(p.Name))
+	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
+	results := accessOf(seen, have, key)
 	if results == nil || key == nil {
 		return errors.New("the results of the last run, or the private key that belongs to them, do not exist any more")
 	}
@@ -208,13 +210,17 @@ func (r *Reconciler) storeKubeconfig(ctx context.Context, p *v1alpha1.Provisioni
 	if err != nil {
 		return err
 	}
+	secrets, restored := r.kube.CoreV1().Secrets(p.Namespace), ""
 	if seen.Memory != nil && seen.Memory.Restored != "" {
-		if want.Annotations == nil {
-			want.Annotations = map[string]string{}
-		}
-		want.Annotations[contract.AnnotationRestored] = seen.Memory.Restored
+		restored = seen.Memory.Restored
+		metav1.SetMetaDataAnnotation(&want.ObjectMeta, contract.AnnotationRestored, restored)
 	}
-	_, err = ensure(ctx, p, r.kube.CoreV1().Secrets(p.Namespace), want, r.copyKubeconfig)
+	if next := resources.KeepAccess(key, *results, restored); !equality.Semantic.DeepEqual(key, next) { // first: nothing repeats it when the kubeconfig exists
+		if _, err := secrets.Update(ctx, next, metav1.UpdateOptions{}); err != nil {
+			return fmt.Errorf("update Secret %s: %w", key.Name, err)
+		}
+	}
+	_, err = ensure(ctx, p, secrets, want, r.copyKubeconfig)
 	return err
 }
 

@@ -116,7 +116,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 		byLabel(o)
 	})
 
-	wake := waker{lister: provisionings.Lister(), busy: r.queue.busy, enqueue: impl.EnqueueKey}
+	wake := waker{lister: provisionings.Lister(), pools: provisionings.Informer().GetIndexer(), busy: r.queue.busy, enqueue: impl.EnqueueKey}
 	addHandler(ctx, backups.Informer(), controller.HandleAll(wake.backupChanged))
 	wakeSoftware := softwareWaker{clusters: r.clusters, softwares: softwares.Lister(), enqueue: impl.EnqueueKey}
 	addHandler(ctx, softwares.Informer(), wakeSoftware.handler())
@@ -198,6 +198,7 @@ func addHandler(ctx context.Context, informer cache.SharedIndexInformer, handler
 // waker enqueues the Provisionings that are affected by a change of another object.
 type waker struct {
 	lister  listers.ProvisioningLister
+	pools   cache.Indexer  // the same Provisionings, with waitingIndex
 	busy    func(key) bool // reports whether the cache has an active run of the Provisioning
 	enqueue func(key)
 }
@@ -208,17 +209,16 @@ type waker struct {
 // not replaced yet. A cluster that is only unhealthy waits for no host, and neither does one with an active run: the end
 // of the run wakes it. Otherwise, each host that one of many runs claims would wake all others.
 func (w waker) hostChanged(namespace, _ string, holders ...types.NamespacedName) {
-	all, err := w.lister.List(labels.Everything())
-	if err != nil {
-		return
-	}
-	for _, p := range all {
-		if p.HostNamespace() != namespace {
-			continue
-		}
-		held := slices.Contains(holders, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
-		if held || mayWaitForHost(p) && !w.busy(keyOf(p)) {
+	for _, holder := range holders {
+		p, err := w.lister.Provisionings(holder.Namespace).Get(holder.Name)
+		if err == nil && p.HostNamespace() == namespace {
 			w.enqueue(keyOf(p))
+		}
+	}
+	waiting, _ := w.pools.ByIndex(byPool, namespace) // fails only if the index is missing
+	for _, o := range waiting {
+		if k := keyOf(o.(*v1alpha1.Provisioning)); !slices.Contains(holders, types.NamespacedName(k)) && !w.busy(k) {
+			w.enqueue(k)
 		}
 	}
 }

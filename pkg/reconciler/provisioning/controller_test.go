@@ -1,6 +1,7 @@
 package provisioning
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -20,6 +21,9 @@ import (
 // enqueue Provisionings that need nothing.
 func TestWaker(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	if err := indexer.AddIndexers(waitingIndex); err != nil {
+		t.Fatal(err)
+	}
 	add := func(namespace, name, secret string, ready bool) {
 		p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 		p.Spec.SSH.SecretName = secret
@@ -130,11 +134,62 @@ func TestWaker(t *testing.T) {
 	} {
 		var got []string
 		busy := func(k key) bool { return k.Name == "running" }
-		test.change(waker{lister: listers.NewProvisioningLister(indexer), busy: busy, enqueue: func(k key) { got = append(got, k.String()) }})
+		test.change(waker{lister: listers.NewProvisioningLister(indexer), pools: indexer, busy: busy, enqueue: func(k key) { got = append(got, k.String()) }})
 		slices.Sort(got)
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s wakes (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// countingIndexer counts the objects that are read from a cache.
+type countingIndexer struct {
+	cache.Indexer
+	read int
+}
+
+func (c *countingIndexer) List() []any {
+	all := c.Indexer.List()
+	c.read += len(all)
+	return all
+}
+
+func (c *countingIndexer) ByIndex(index, value string) ([]any, error) {
+	all, err := c.Indexer.ByIndex(index, value)
+	c.read += len(all)
+	return all, err
+}
+
+func (c *countingIndexer) GetByKey(key string) (any, bool, error) {
+	c.read++
+	return c.Indexer.GetByKey(key)
+}
+
+// TestHostsWakeWithoutASearch: a change of a host reads its holders and those that may wait for it, and none of the other
+// clusters of the site.
+func TestHostsWakeWithoutASearch(t *testing.T) {
+	in := &countingIndexer{Indexer: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
+	if err := in.AddIndexers(waitingIndex); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		p := edge(inPool, func(p *v1alpha1.Provisioning) { p.Name = fmt.Sprintf("edge-%d", i+1) })
+		if i >= 2 {
+			p.Status.InitializeConditions()
+			p.Status.MarkHostsClaimed(corev1.ConditionTrue, "x", "")
+			p.Status.MarkArtifactsAvailable(corev1.ConditionTrue, "x", "")
+			p.Status.MarkClusterInstalled(corev1.ConditionTrue, "x", "")
+			p.Status.MarkKubeconfigReady(corev1.ConditionTrue, "x", "")
+		}
+		if err := in.Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	woken := 0
+	w := waker{lister: listers.NewProvisioningLister(in), pools: in, busy: func(key) bool { return false }, enqueue: func(key) { woken++ }}
+	w.hostChanged("pool", "host-1", types.NamespacedName{Namespace: site, Name: "edge-500"}, types.NamespacedName{})
+	if woken != 3 || in.read > 4 {
+		t.Errorf("%d are woken, want 3, and %d are read", woken, in.read)
 	}
 }
 
@@ -166,5 +221,18 @@ func TestStrip(t *testing.T) {
 	}
 	if pr.Status.PipelineSpec != nil || tr.Status.TaskSpec != nil || pr.ManagedFields != nil {
 		t.Error("nothing was dropped")
+	}
+}
+
+// TestStripOutcome: the cache holds no outcome of a run, and the whole request.
+func TestStripOutcome(t *testing.T) {
+	for object, kept := range map[string]bool{"edge-1-run-1": true, "edge-1-run-1-out": false, "edge-1-installed": true} {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: object}, Data: map[string]string{contract.KeyHostsINI: "[all]"}}
+		if _, err := Strip(cm); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(cm.Data) > 0; got != kept {
+			t.Errorf("the data of %s is kept: %t", object, got)
+		}
 	}
 }

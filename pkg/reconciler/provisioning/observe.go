@@ -39,6 +39,7 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		Restored:        p.Status.Restore,
 		InstalledDigest: p.Status.InstalledDigest,
 		ObservedRetry:   p.Status.ObservedRetry,
+		Numbered:        numbered(p),
 		PassedOver:      p.Status.PassedOver,
 		Replace:         p.Spec.ReplacePolicy,
 		Limits: plan.Limits{Attempts: settings.MaxAttempts, History: settings.RunHistory, HistoryAge: settings.RunHistoryAge, Runs: settings.MaxRuns,
@@ -92,6 +93,17 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		return seen, err
 	}
 	return r.observeNext(ctx, p, seen, now)
+}
+
+// numbered returns the largest number of the runs in the status; 0: there is none.
+func numbered(p *v1alpha1.Provisioning) (n int32) {
+	if run := p.Status.Run; run != nil {
+		n = resources.RunNumber(run.Name)
+	}
+	if packages := p.Status.Software; packages != nil {
+		n = max(n, resources.RunNumber(packages.Run))
+	}
+	return n
 }
 
 // observeNext checks what the next run needs, if one is to start.
@@ -290,7 +302,7 @@ func (r *Reconciler) observeObjects(ctx context.Context, p *v1alpha1.Provisionin
 	if err != nil {
 		return err
 	}
-	if access := collected(*seen); access != nil && key != nil {
+	if access := accessOf(*seen, secret, key); access != nil && key != nil {
 		seen.Collected = r.collectedUntil(p, access, key).After(now)
 	}
 	return nil
@@ -347,4 +359,19 @@ func collected(seen plan.Seen) *resources.Access {
 		Certificate: results[contract.ResultCertificate],
 		Endpoint:    results[contract.ResultEndpoint],
 	}
+}
+
+// accessOf returns what the kubeconfig can be created from: the results of a run, or what the Secret with its key has kept
+// of them; nil: nothing. The latter does not replace a kubeconfig that the cluster denies, or one of before a restore.
+func accessOf(seen plan.Seen, kubeconfig, key *corev1.Secret) *resources.Access {
+	access := collected(seen)
+	if access != nil || key == nil || seen.Memory == nil || seen.Rebuilt || seen.Memory.Restoring != "" {
+		return access
+	}
+	restores := slices.ContainsFunc(seen.Runs, func(r plan.Run) bool { return r.Operation == contract.OperationRestore })
+	denied := kubeconfig != nil && kubeconfig.Annotations[contract.AnnotationDenied] != ""
+	if restores || denied || key.Annotations[contract.AnnotationRestored] != seen.Memory.Restored {
+		return nil
+	}
+	return resources.KeptAccess(key)
 }

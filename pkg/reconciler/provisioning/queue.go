@@ -53,12 +53,13 @@ const (
 	byActive  = "bpa-active"
 	byWaiting = "bpa-waiting"
 	byBusy    = "bpa-busy" // active runs by their Provisioning
+	byPool    = "bpa-pool" // Provisionings that may wait for a host, by the namespace of their hosts
 	found     = "true"
 )
 
 var (
 	runIndex     = cache.Indexers{byActive: indexed(isActive), byBusy: busyIndex}
-	waitingIndex = cache.Indexers{byWaiting: indexed(isWaiting)}
+	waitingIndex = cache.Indexers{byWaiting: indexed(isWaiting), byPool: poolIndex}
 )
 
 func indexed(which func(any) bool) cache.IndexFunc {
@@ -73,6 +74,13 @@ func indexed(which func(any) bool) cache.IndexFunc {
 func busyIndex(o any) ([]string, error) {
 	if run, ok := o.(*tekton.PipelineRun); ok && isActive(run) {
 		return []string{key{Namespace: run.Namespace, Name: run.Labels[contract.LabelCluster]}.String()}, nil
+	}
+	return nil, nil
+}
+
+func poolIndex(o any) ([]string, error) {
+	if p, ok := o.(*v1alpha1.Provisioning); ok && mayWaitForHost(p) {
+		return []string{p.HostNamespace()}, nil
 	}
 	return nil, nil
 }

@@ -1,9 +1,14 @@
 package provisioning
 
 import (
+	"strings"
+
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // Strip removes fields that the controller never reads from objects before they enter the caches.
@@ -14,12 +19,16 @@ func Strip(o any) (any, error) {
 		m.SetManagedFields(nil)
 	}
 	switch o := o.(type) {
+	case *corev1.ConfigMap:
+		if strings.HasSuffix(o.Name, contract.OutcomeName("")) { // the outcome of a run, with the nodes and variables of all hosts
+			o.Data = nil
+		}
 	case *rbacv1.RoleBinding:
 		o.Subjects = nil
 	case *tekton.PipelineRun:
 		o.Status.PipelineSpec, o.Status.Provenance, o.Status.SpanContext = nil, nil, nil
 	case *tekton.TaskRun:
-		o.Spec.TaskSpec, o.Status.TaskSpec, o.Status.Provenance, o.Status.SpanContext = nil, nil, nil, nil
+		o.Spec, o.Status.TaskSpec, o.Status.Provenance, o.Status.SpanContext = tekton.TaskRunSpec{}, nil, nil, nil
 		o.Status.Steps, o.Status.Sidecars = nil, nil
 	}
 	return o, nil

@@ -75,6 +75,7 @@ type simSite struct {
 	// The walk.
 	world             year.World
 	secretly          bool   // a variable is in a Secret
+	forgets           bool   // runs that have ended are deleted now and then
 	operation         string // the last one
 	claimed           int64  // the generation for which a user has asked for missing standbys
 	asked             int    // values of annotations until now
@@ -308,7 +309,7 @@ func (w *simSite) round() (busy bool) {
 // or after is nil if the object did not exist or does not exist any more.
 func (w *simSite) changed(kind string, before, after simObject) {
 	enqueue := func(k key) { w.dirty[k.Name] = true }
-	wake := waker{lister: listers.NewProvisioningLister(w.server.caches[kindProvisioning]), busy: newQueue(w.server.caches[kindRun], nil, nil).busy, enqueue: enqueue}
+	wake := waker{lister: listers.NewProvisioningLister(w.server.caches[kindProvisioning]), pools: w.server.caches[kindProvisioning], busy: newQueue(w.server.caches[kindRun], nil, nil).busy, enqueue: enqueue}
 	last := after
 	if last == nil {
 		last = before

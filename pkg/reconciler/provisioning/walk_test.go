@@ -35,7 +35,10 @@ var visits, podWrites atomic.Int64
 
 // sameLives is the number of seeds that are played without -walk.time. They are the same each time, because a test of a
 // change must not fail for a defect that another change has made. New seeds find new defects: -walk.time=5m.
-const sameLives = 180
+const sameLives = 192
+
+// forgets reports whether all runs are deleted now and then in the life of a seed. The first 180 seeds are older than this event.
+func forgets(seed uint64) bool { return seed > 180 && seed%3 == 0 }
 
 // TestWalk plays the operations of package year against the controller, with its real code, on a simulated site: see
 // walk_api_test.go. After each operation, the cluster must become what the spec says.
@@ -124,7 +127,7 @@ func TestWalkIsRepeatable(t *testing.T) {
 func walk(seed uint64, steps int, over func() bool, seen func(what string)) (played int, err error) {
 	from := []string{year.Older, year.Patched}[seed%2]
 	w := newSimSite(seed, from)
-	w.seen = seen
+	w.seen, w.forgets = seen, forgets(seed)
 	defer func() {
 		visits.Add(int64(w.visits))
 		podWrites.Add(int64(w.podWrites))
@@ -164,6 +167,10 @@ func (w *simSite) step(step year.Step, next string) error {
 	before := w.ofOther()
 	w.pace, w.lag = []int{1, 5, 20, 40, 40}[w.random.IntN(5)], []int{0, 20, 50, 80}[w.random.IntN(4)]
 	w.laggard = append(slices.Clone(cachedKinds), "", "", "")[w.random.IntN(len(cachedKinds)+3)]
+	if w.forgets && w.percent(30) && w.unlike() == "" { // otherwise a run may have results that the controller has not seen yet
+		w.forgetRuns()
+		w.rounds(30)
+	}
 	w.play(step)
 	w.meanwhile(step.Meanwhile)
 	if edits(step.Operation) && edits(next) && w.percent(25) {

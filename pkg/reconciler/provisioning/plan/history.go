@@ -11,20 +11,15 @@ import (
 const alwaysKept = 2
 
 // surplus returns the finished runs beyond the history limit, and those that ended too long ago. It never returns the
-// newest run, because later reconciles read the state from it, and the last one with the results of which the kubeconfig
-// can be created again. The runs for Softwares have a history of their own. A run that is deleted already is not returned
+// newest run, because later reconciles read the state from it. The runs for Softwares have a history of their own. A run that is deleted already is not returned
 // again: a finalizer can hold it for ever, and nothing else would be done for the cluster.
 func surplus(s Seen, now time.Time) []string {
 	var old []string
 	for _, runs := range [][]Run{s.Runs, s.Software.Runs} {
-		last, keep := LastCollected(runs), s.Limits.History
-		if last >= 0 && last < len(runs)-keep { // it takes the place of another one
-			keep--
-		}
 		for i, r := range runs {
 			newer := len(runs) - i - 1
 			aged := newer >= alwaysKept && s.Limits.HistoryAge > 0 && now.Sub(r.Completed) > s.Limits.HistoryAge
-			if r.State != Active && !r.Leaving && i != last && (newer >= max(keep, 1) || aged) {
+			if r.State != Active && !r.Leaving && (newer >= max(s.Limits.History, 1) || aged) {
 				old = append(old, r.Name)
 			}
 		}

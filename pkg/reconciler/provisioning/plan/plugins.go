@@ -184,12 +184,12 @@ func (s Seen) works() bool {
 // storing stores the kubeconfig as soon as the task that collects it has ended, while plugins are
 // installed.
 func storing(s Seen, now time.Time) (Step, bool) {
-	newest := s.Newest()
-	if newest == nil || !s.Collected || s.usable(now) {
+	if !s.Collected || s.usable(now) {
 		return Step{}, false
 	}
-	step := Step{Do: StoreKubeconfig, Reason: ReasonInstalled}
+	newest, step := s.Newest(), Step{Do: StoreKubeconfig, Reason: ReasonInstalled}
 	switch {
+	case newest == nil: // it was deleted
 	case newest.State == Active:
 		step.Reason, step.Message = ReasonRunning, "run "+newest.Name+" is running"
 	case newest.State == Failed && !s.settled():

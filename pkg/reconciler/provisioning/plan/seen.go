@@ -147,8 +147,8 @@ type Seen struct {
 	Beside *Step
 	// Kubeconfig is the stored kubeconfig; nil: there is none.
 	Kubeconfig *Kubeconfig
-	// Collected means that the last run that has collected a kubeconfig (see LastCollected) returned a certificate that is
-	// still valid, and that its private key still exists.
+	// Collected means that a kubeconfig can be created without a run: the last run that has collected one (see
+	// LastCollected) returned, or the Secret with its key keeps, a certificate that is still valid, and the key exists.
 	Collected bool
 
 	// PassedOver are the hosts that the stored status passes over. Failed are the claimed hosts that
@@ -165,6 +165,8 @@ type Seen struct {
 	Unapplied   bool
 	Unconfirmed string
 
+	// Numbered is the largest number of the runs in the status; 0: there was none.
+	Numbered int32
 	// InstalledDigest is the digest in the status. ObservedRetry is the value of the retry annotation with which the
 	// newest run was started. Both are known even after the runs were deleted.
 	InstalledDigest, ObservedRetry string

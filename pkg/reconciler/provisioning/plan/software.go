@@ -296,12 +296,16 @@ func (s Seen) softwareForNew(operation string) *contract.SoftwareRun {
 	return software.ForRun(s.Software.Wanted, nil, "", 1, seconds(s.Limits.UpgradeDrain))
 }
 
-// nextNumber returns the number of the next run of any operation.
-func (s Seen) nextNumber() int32 {
+// nextNumber returns the number of the next run of any operation. It goes on after the runs in the status, which may
+// have been deleted: two runs of one name would look like one.
+func (s Seen) nextNumber() int32 { return max(s.LastNumber(), s.Numbered) + 1 }
+
+// LastNumber returns the number of the newest run of any operation that exists; 0: there is none.
+func (s Seen) LastNumber() int32 {
 	if last := s.Last(); last != nil {
-		return last.Number + 1
+		return last.Number
 	}
-	return 1
+	return 0
 }
 
 // Last returns the newest run of any operation; nil before the first run.

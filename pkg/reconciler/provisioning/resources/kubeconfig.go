@@ -4,11 +4,13 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/url"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/akraino-icn/bpa/pkg/access"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -20,6 +22,10 @@ const (
 	KeyKubeconfig = "value"       // in Secret <name>-kubeconfig, as in Cluster API
 	KeyPrivateKey = "tls.key"     // in <name>-kubeconfig-key: PEM
 	KeyCSR        = "request.pem" // in Secret <name>-kubeconfig-key: the certificate request
+
+	// In Secret <name>-kubeconfig-key: the results of collect-kubeconfig for this key, which are public. With them, the
+	// kubeconfig can be created again after the run was deleted.
+	KeyCA, KeyCertificate, KeyEndpoint = "ca.crt", "tls.crt", "endpoint"
 )
 
 // secretTypeCAPI is the type of Cluster API's kubeconfig Secrets.
@@ -52,6 +58,25 @@ func MakeKubeconfigKey(p *v1alpha1.Provisioning, random io.Reader) (*corev1.Secr
 // Access contains the results of collect-kubeconfig, which are all public.
 type Access struct {
 	CA, Certificate, Endpoint string
+}
+
+// KeepAccess returns a copy of the Secret with the key, with the access that belongs to it. restored is Installed.Restored
+// of the cluster that gave the access.
+func KeepAccess(key *corev1.Secret, a Access, restored string) *corev1.Secret {
+	key = key.DeepCopy()
+	maps.Copy(key.Data, map[string][]byte{KeyCA: []byte(a.CA), KeyCertificate: []byte(a.Certificate), KeyEndpoint: []byte(a.Endpoint)})
+	if delete(key.Annotations, contract.AnnotationRestored); restored != "" {
+		metav1.SetMetaDataAnnotation(&key.ObjectMeta, contract.AnnotationRestored, restored)
+	}
+	return key
+}
+
+// KeptAccess returns the access that KeepAccess has stored; nil: there is none.
+func KeptAccess(key *corev1.Secret) *Access {
+	if len(key.Data[KeyCertificate]) == 0 {
+		return nil
+	}
+	return &Access{CA: string(key.Data[KeyCA]), Certificate: string(key.Data[KeyCertificate]), Endpoint: string(key.Data[KeyEndpoint])}
 }
 
 // MakeKubeconfigSecret makes a kubeconfig from the access and from the Secret with its key. It returns
