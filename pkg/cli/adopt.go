@@ -283,13 +283,24 @@ func (s *session) askAll(ctx context.Context, a *adoption, name string, wanted *
 	if len(asked) == 0 {
 		return nil, fmt.Errorf("there are no BareMetalHosts in namespace %s: register those of the cluster first, with externallyProvisioned: true", there.namespace)
 	}
-	if err := s.ask(ctx, asked, o.limit); err != nil {
+	if err := s.ask(ctx, asked, o.limit, markOf); err != nil {
 		return nil, err
 	}
 	for i := range asked {
 		servers[i].Answer = asked[i].answer
 	}
 	return servers, nil
+}
+
+// markOf says in words whose cluster is on a server.
+func markOf(a *askedHost) string {
+	switch {
+	case a.answer.Err != nil:
+		return string(a.standing)
+	case a.answer.User == contract.User{}:
+		return "has no mark of a cluster"
+	}
+	return "has the mark of " + clean(a.answer.User.Cluster())
 }
 
 // request makes the request of a Provisioning as the controller does, for the cluster with this identity.
