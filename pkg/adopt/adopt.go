@@ -161,6 +161,9 @@ func (p *Plan) record(c Cluster, r contract.Request, nodes []contract.Node) {
 		p.Claimed = append(p.Claimed, n)
 	}
 	p.Record = contract.Installed{Request: r, Nodes: nodes, EtcdNext: highest + 1, Patched: r.Patched}
+	if restored := p.Provisioning.Annotations[contract.AnnotationRestore]; restored != "" {
+		p.Record.SetRestored(restored) // the manifest may be applied again, and must not restore the cluster again
+	}
 }
 
 // addresses checks that BPA would reach each node at an address of the node: a run gives the nodes the addresses of their hosts.

@@ -325,6 +325,17 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
+// TestOldRequests: a manifest with requests of earlier times, which may be applied again, restores and patches nothing.
+func TestOldRequests(t *testing.T) {
+	w := newWorld(t)
+	w.file("name: edge-1}", "name: edge-1, annotations: {bpa.akraino.org/restore: before, bpa.akraino.org/patch: p1}}")
+	p := w.make()
+	w.expect(p, all)
+	if !p.Record.WasRestored("before") || p.Record.Patched != "p1" || p.Pause {
+		t.Errorf("record %+v, next %q", p.Record, p.Next)
+	}
+}
+
 // TestStrangers: a member of etcd that belongs to no node is named.
 func TestStrangers(t *testing.T) {
 	w := newWorld(t)

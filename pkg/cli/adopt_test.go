@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine/machinetest"
+	"github.com/akraino-icn/bpa/pkg/secretvars"
 	"github.com/akraino-icn/bpa/pkg/settings"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
@@ -250,6 +252,9 @@ func TestAdoptAFile(t *testing.T) {
 	w := newLostSite(t)
 	w.expect(w.run(t.Context(), "adopt", "edge-1", "--yes", "-f", w.file()), codeDone, "Provisioning edge-1 of ")
 	p := w.check()
+	if _, record, _, _ := w.found(); !strings.Contains(record.Data[contract.KeyInstalled], `"restored":"old"`) {
+		t.Errorf("the manifest would restore the cluster if it is applied again: %s", record.Data[contract.KeyInstalled])
+	}
 	if p.Labels["cluster"] != "north" || p.Annotations["site"] != "x" || p.Annotations[contract.AnnotationRestore] != "" || p.Spec.Kubespray.Vars["x"].Raw == nil {
 		t.Errorf("labels %v, annotations %v, spec %+v", p.Labels, p.Annotations, p.Spec)
 	}
@@ -264,6 +269,34 @@ func TestAdoptAFile(t *testing.T) {
 	if p, _, _, _ := w.found(); !p.Spec.Paused || p.Annotations[contract.AnnotationAdopting] != "" {
 		t.Errorf("paused %t, annotations %v", p.Spec.Paused, p.Annotations)
 	}
+}
+
+// TestAdoptVarsInSecrets: the record has digests of the present values, with the key that the controller then uses. With
+// others, all nodes would be drained.
+func TestAdoptVarsInSecrets(t *testing.T) {
+	w := newLostSite(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "site-a", Name: "vars", Labels: map[string]string{contract.LabelVars: "true"}}, Data: map[string][]byte{"vars.yaml": []byte("password: x\n")}})
+	file := w.file("vars: {x: 1}", "varsFrom: [{secretRef: {name: vars, key: vars.yaml}}]")
+	w.expect(w.run(t.Context(), "adopt", "edge-1", "--yes", "-f", file), codeDone)
+	w.check()
+	key := &corev1.Secret{}
+	if err := w.get(contract.VarsKeyName("edge-1"), key); err != nil {
+		t.Fatal(err)
+	}
+	_, record, _, _ := w.found()
+	want := secretvars.Digests(key.Data[secretvars.KeyData], map[string]json.RawMessage{"password": json.RawMessage(`"x"`)})
+	var installed contract.Installed
+	if err := json.Unmarshal([]byte(record.Data[contract.KeyInstalled]), &installed); err != nil || !maps.Equal(installed.Request.SecretVars, want) {
+		t.Errorf("%v, digests %v, want %v", err, installed.Request.SecretVars, want)
+	}
+	before := string(key.Data[secretvars.KeyData])
+	w.expect(w.run(t.Context(), "adopt", "edge-1", "--yes", "-f", file), codeDone)
+	if err := w.get(contract.VarsKeyName("edge-1"), key); err != nil || string(key.Data[secretvars.KeyData]) != before {
+		t.Errorf("a second adoption has made another key: %v", err)
+	}
+	if err := w.cluster.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "site-a", Name: "vars"}}); err != nil {
+		t.Fatal(err)
+	}
+	w.expect(w.run(t.Context(), "adopt", "edge-1", "--yes", "-f", file), codeFailed, "Secret vars does not exist")
 }
 
 // TestAdoptIsContinued: after an interruption at each write, the Provisioning is paused or not there, and the next call completes it.
