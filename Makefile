@@ -95,7 +95,7 @@ stories-e2e-patch     := TestPatch
 stories-e2e-configure := TestConfigure
 stories-e2e-plugins   := TestPlugins TestCPUManager
 stories-e2e-software  := TestSoftware TestSoftwareReboot
-stories-e2e-restore   := TestRestore TestRestoreOfThree
+stories-e2e-restore   := TestRestore TestRestoreOfThree TestAdopt
 stories-e2e-same      := TestSameResult TestSameFailure
 stories-test-year     := TestYear
 # Targets that make test leaves out: they take long, or have not been seen to pass on kubespray yet. test/passed.tsv
@@ -208,7 +208,7 @@ e2e-plugins: up plugin ## Test plugins that are added, fail, change the nodes an
 e2e-software: up plugin ## Test packages on the nodes: updates, failures, a worker that is down, removal, drains and reboots
 	$(call long,60m)
 e2e-restore: up plugin ## Test backups, the loss of the control plane and its restore
-	$(call long,80m)
+	$(call long,110m)
 e2e-same: up plugin ## Test that the accelerations change neither the result nor the failures of kubespray
 	$(call long,60m)
 

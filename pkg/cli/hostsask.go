@@ -168,8 +168,8 @@ func (n *namespaceFacts) asked(h *hosts.Host, object *metal3.BareMetalHost) *ask
 	return a
 }
 
-// ask asks the servers, and reports each answer as soon as it is there.
-func (s *session) ask(ctx context.Context, all []*askedHost, limit time.Duration) error {
+// ask asks the servers, and reports each answer in words as soon as it is there.
+func (s *session) ask(ctx context.Context, all []*askedHost, limit time.Duration, words func(*askedHost) string) error {
 	servers := make([]survey.Server, len(all))
 	for i, a := range all {
 		servers[i] = a.server
@@ -180,7 +180,7 @@ func (s *session) ask(ctx context.Context, all []*askedHost, limit time.Duration
 		a.answer = answer
 		a.standing, a.why = survey.Judge(a.expected, answer)
 		count++
-		_, _ = fmt.Fprintf(s.ErrOut, "asked %d of %d: %s/%s %s\n", count, len(all), a.object.Namespace, a.object.Name, a.standing)
+		_, _ = fmt.Fprintf(s.ErrOut, "asked %d of %d: %s/%s %s\n", count, len(all), a.object.Namespace, a.object.Name, words(a))
 	})
 	if ctx.Err() != nil {
 		return exitf(codeInterrupted, "interrupted: nothing was changed")

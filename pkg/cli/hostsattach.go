@@ -88,7 +88,7 @@ func (s *session) attach(ctx context.Context, o attachOptions) error {
 		_, err := fmt.Fprintln(s.Out, "No host waits for being attached.")
 		return err
 	}
-	if err := s.ask(ctx, waiting, o.limit); err != nil {
+	if err := s.ask(ctx, waiting, o.limit, func(a *askedHost) string { return string(a.standing) }); err != nil {
 		return err
 	}
 	rows := [][]string{{"NAMESPACE", "NAME", "SERVER", "WHY", "HOST"}}

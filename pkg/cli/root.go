@@ -90,7 +90,7 @@ func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {
 		commands []*cobra.Command
 	}{
 		{"Look at clusters", []*cobra.Command{newStatus(s), newWatch(s), newHistory(s), newEvents(s), newLogs(s), newPlan(s), newDiff(s), newKubeconfig(s), newEnv(s), newSoftware(s)}},
-		{"Change clusters", []*cobra.Command{newCreate(s), newScale(s), newUpgrade(s), newRetry(s), newCancel(s), newPause(s), newResume(s), newPatch(s)}},
+		{"Change clusters", []*cobra.Command{newCreate(s), newScale(s), newUpgrade(s), newRetry(s), newCancel(s), newPause(s), newResume(s), newPatch(s), newAdopt(s)}},
 		{"Backups", []*cobra.Command{newBackup(s), newBackups(s), newRestore(s)}},
 		{"The site", []*cobra.Command{newHosts(s), newPlugins(s), newBundle(s), newDepot(s)}},
 	} {

@@ -82,6 +82,12 @@ const (
 	// AnnotationRetry, on a Provisioning, requests another attempt after a permanent failure. The
 	// request counts only if the value differs from the last one that the controller processed.
 	AnnotationRetry = "bpa.akraino.org/retry"
+	// AnnotationAdopting is on a Provisioning that `kubectl bpa adopt` has paused. The command removes it as its last
+	// step. Its value is AdoptingResume if the Provisioning is then to be resumed; any other value: it stays paused.
+	AnnotationAdopting = "bpa.akraino.org/adopting"
+	// AdoptingResume and AdoptingPaused are the values of AnnotationAdopting.
+	AdoptingResume = "resume"
+	AdoptingPaused = "paused"
 	// AnnotationRotateKubeconfig, on a Provisioning, requests a kubeconfig with a new user. All earlier
 	// kubeconfigs stop working. The request counts if the value differs from AnnotationRotated.
 	AnnotationRotateKubeconfig = "bpa.akraino.org/rotate-kubeconfig"

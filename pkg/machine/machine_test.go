@@ -18,7 +18,7 @@ var user = contract.User{Namespace: "edge", Name: "edge-1", UID: "5f2c"}
 
 func TestScriptsCanBeSent(t *testing.T) {
 	t.Parallel()
-	for name, script := range map[string]string{"usedBy": usedByScript, "inspect": inspectScript, "mark": markScript, "save": saveScript, "clean": cleanScript, "finish": finishScript, "authorize": authorizeScript} {
+	for name, script := range map[string]string{"usedBy": usedByScript, "inspect": inspectScript, "mark": markScript, "save": saveScript, "clean": cleanScript, "finish": finishScript, "authorize": authorizeScript, "member": memberScript} {
 		if strings.Contains(script, "'") {
 			t.Errorf("%s contains a single quote", name)
 		}

@@ -28,6 +28,8 @@ type Server struct {
 	Logins    []Login
 	Pinned    ssh.HostKey // nil: its host key is not known
 	MACs      []string    // of the host
+	// Member also asks a machine that has the mark of a cluster for its membership in a Kubernetes cluster.
+	Member bool
 }
 
 // Add adds addresses, without those that are empty or there already.
@@ -92,7 +94,7 @@ func Ask(ctx context.Context, dial node.Dial, s Server, limit time.Duration) Ans
 func (s Server) askAt(ctx context.Context, dial node.Dial, address string) Answer {
 	answer := Answer{Err: errors.New("there is no SSH key with which it could be asked")}
 	for _, login := range s.Logins {
-		answer = login.ask(ctx, dial, address, s.Pinned)
+		answer = login.ask(ctx, dial, address, s)
 		if !errors.Is(answer.Err, ssh.ErrDenied) {
 			return answer
 		}
@@ -100,17 +102,17 @@ func (s Server) askAt(ctx context.Context, dial node.Dial, address string) Answe
 	return answer
 }
 
-func (l Login) ask(ctx context.Context, dial node.Dial, address string, pinned ssh.HostKey) Answer {
+func (l Login) ask(ctx context.Context, dial node.Dial, address string, s Server) Answer {
 	request := contract.Request{SSHUser: l.User, SSHPort: l.Port}
 	to := node.Target(request, contract.Node{Address: address})
 	connect, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
-	conn, err := dial(connect, to, l.Key, pinned)
+	conn, err := dial(connect, to, l.Key, s.Pinned)
 	if err != nil {
 		return Answer{At: to.HostPort(), Err: fmt.Errorf("%s: %w", to.HostPort(), err)}
 	}
 	defer conn.Close()
-	a := Answer{At: to.HostPort(), Key: conn.HostKey()}
+	a := Answer{At: to.HostPort(), Key: conn.HostKey(), Address: address, Login: l}
 	text, err := conn.Output(ctx, "sh -c '"+machine.IdentityScript+"'", machine.MostIdentity)
 	var exit *ssh.ExitError
 	if err != nil && !errors.As(err, &exit) { // the script ends with the status of its last command, which a machine may lack
@@ -122,5 +124,10 @@ func (l Login) ask(ctx context.Context, dial node.Dial, address string, pinned s
 		a.Err = fmt.Errorf("%s: %w", to.HostPort(), err)
 	}
 	a.User, a.Kubernetes = report.User, report.Kubernetes
+	if s.Member && a.Err == nil && a.User != (contract.User{}) {
+		if a.Member, err = machine.Member(ctx, node.Shell(request, conn)); err != nil {
+			a.Err = fmt.Errorf("%s: %w", to.HostPort(), err)
+		}
+	}
 	return a
 }

@@ -46,11 +46,16 @@ type Answer struct {
 	// At is the address and port that has answered, and Key the SSH host key of the server there.
 	At  string
 	Key ssh.HostKey
+	// Address is the IP address in At, and Login the login that the server has accepted.
+	Address string
+	Login   Login
 	// Identity is the name of the machine with its hardware addresses.
 	Identity machine.Identity
 	// User is the mark of BPA on the machine; zero: none. Kubernetes is the evidence of a Kubernetes of any kind.
 	User       contract.User
 	Kubernetes []string
+	// Member is the membership of the machine in a cluster, if Server.Member asks for it.
+	Member machine.Membership
 }
 
 // ErrNoAddress reports that no address of a host is known.

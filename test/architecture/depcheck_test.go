@@ -107,8 +107,9 @@ var layers = []layer{
 	{folder: "pkg/reconciler/backup/plan/", ours: []string{"pkg/apis/", "pkg/backup/", "pkg/contract/", "pkg/runs/", "pkg/settings/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
 	{folder: "pkg/reconciler/backup/", ours: []string{"pkg/apis/", "pkg/artifacts/", "pkg/backup/", "pkg/client/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/reconciler/", "pkg/runs/", "pkg/settings/"}},
 	{folder: "pkg/survey/", ours: []string{"pkg/contract/", "pkg/machine/", "pkg/ssh/", "pkg/tasks/node/"}, foreign: []string{"golang.org/x/sync/"}},
+	{folder: "pkg/adopt/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/contract/", "pkg/hosts/", "pkg/machine/", "pkg/ssh/", "pkg/survey/", "pkg/upgrade/"}, foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "sigs.k8s.io/yaml/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
-	{folder: "pkg/cli/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/backup/", "pkg/change/", "pkg/reconciler/provisioning/plan/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/plugin/", "pkg/runs/", "pkg/secretvars/", "pkg/settings/", "pkg/ssh/", "pkg/survey/", "pkg/tasks/node/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/"}},
+	{folder: "pkg/cli/", ours: []string{"pkg/access/", "pkg/adopt/", "pkg/apis/", "pkg/backup/", "pkg/change/", "pkg/reconciler/provisioning/plan/", "pkg/reconciler/provisioning/resources/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/plugin/", "pkg/runs/", "pkg/secretvars/", "pkg/settings/", "pkg/ssh/", "pkg/survey/", "pkg/tasks/etcd/", "pkg/tasks/node/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 
 	{folder: "cmd/", ours: []string{"pkg/"}},
 	{folder: "test/", ours: []string{"pkg/", "test/"}},

@@ -27,7 +27,8 @@ type Provisioning struct {
 
 	// Spec describes the requested cluster.
 	Spec ProvisioningSpec `json:"spec,omitempty"`
-	// Status describes the observed cluster. Only the controller writes it.
+	// Status describes the observed cluster. Only the controller writes it, and `kubectl bpa adopt` its
+	// clusterUID and installedDigest.
 	Status ProvisioningStatus `json:"status,omitempty"`
 }
 

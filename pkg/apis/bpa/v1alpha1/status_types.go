@@ -7,11 +7,14 @@ import (
 
 // ProvisioningStatus describes the observed cluster. It contains only observations; the controller
 // does not take instructions from it.
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.clusterUID) || has(self.clusterUID) && self.clusterUID == oldSelf.clusterUID",message="clusterUID cannot be changed once it is set"
 type ProvisioningStatus struct {
 	duckv1.Status `json:",inline"`
 
 	// ClusterUID is the identity of the cluster on its machines, on its hosts and in its Backups, if it is
 	// not the UID of this Provisioning: an earlier Provisioning of the same name has installed the cluster.
+	// `kubectl bpa adopt` sets it. It cannot be changed after that.
+	// +kubebuilder:validation:MaxLength=64
 	ClusterUID string `json:"clusterUID,omitempty"`
 	// Run is the current or the last PipelineRun.
 	Run *RunStatus `json:"run,omitempty"`
