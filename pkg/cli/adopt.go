@@ -387,7 +387,7 @@ func (a *adoption) page(file string) (string, error) {
 	}
 	r := a.plan.Record.Request
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\nCluster %s (%s): Kubernetes %s, %s, pods %s, services %s\n", columns(rows), a.user.Cluster(), a.user.UID, clean(r.KubernetesVersion), clean(r.NetworkPlugin), clean(r.PodSubnet), clean(r.ServiceSubnet))
+	fmt.Fprintf(&b, "%s\nCluster %s (%s): Kubernetes %s, pods %s, services %s\n", columns(rows), a.user.Cluster(), a.user.UID, clean(r.KubernetesVersion), clean(r.PodSubnet), clean(r.ServiceSubnet))
 	if file == "" && a.stored == nil {
 		u, err := a.site.manifest(a.plan.Provisioning)
 		if err != nil {

@@ -212,7 +212,7 @@ func TestAdopt(t *testing.T) {
 	for _, dry := range []string{"client", "server"} {
 		w := newLostSite(t)
 		w.expect(w.adopt("--dry-run="+dry), codeDone, "asked 4 of 4", "site-a/host-2 has the mark of site-a/edge-1", "host-1  agrees  master-1  node master-1, by the certificate of its kubelet", "host-3  free", "host-4  silent",
-			"Cluster site-a/edge-1 (first): Kubernetes 1.35.4, flannel", "mac-address: \"02:00:00:00:00:01\"", "claims of host-1, host-2", "nothing was changed")
+			"Cluster site-a/edge-1 (first): Kubernetes 1.35.4, pods ", "mac-address: \"02:00:00:00:00:01\"", "claims of host-1, host-2", "nothing was changed")
 		if w.writes > 0 || len(w.claims()) > 0 {
 			t.Errorf("a dry run has written")
 		}
