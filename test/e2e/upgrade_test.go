@@ -50,8 +50,8 @@ func checkEachTaskRanOnce(t *testing.T, s *site.Site, cluster string) {
 			t.Errorf("task %s: %+v, %d retries; want each task to succeed without a retry", task.Name, task.Status.Conditions, len(task.Status.RetriesStatus))
 		}
 	}
-	if len(tasks.Items) != 6 {
-		t.Errorf("%d tasks ran, want six", len(tasks.Items))
+	if len(tasks.Items) != 7 { // with enroll and install-plugins
+		t.Errorf("%d tasks ran, want seven", len(tasks.Items))
 	}
 }
 
