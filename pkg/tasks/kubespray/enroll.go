@@ -34,7 +34,7 @@ var errNotAuthorized = errors.New("it does not accept the SSH key of the cluster
 func Enroll(ctx context.Context, in Input, siteKey []byte, ports Ports) error {
 	own, err := ssh.ParseKey(in.PrivateKey)
 	if err != nil {
-		return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("Secret %s: %s %w. Delete the Secret: the next run makes another key", contract.NodesKeyName(in.Request.Provisioning), node.KeyFile, err))
+		return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the key of the cluster in Secret %s: %s %w. Delete the Secret: the next run makes another key", contract.NodesKeyName(in.Request.Provisioning), node.KeyFile, err))
 	}
 	site, err := ssh.ParseKey(siteKey)
 	if err != nil {
