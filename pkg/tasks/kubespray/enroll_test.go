@@ -3,6 +3,7 @@ package kubespray
 import (
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -251,4 +252,22 @@ func TestClusterKeyLeavesWithTheMachine(t *testing.T) {
 		t.Fatalf("%v\n%s", err, w.log.String())
 	}
 	w.expect("after the reset", "", "")
+}
+
+// TestEnrollForABackup: the request of a Backup names no nodes. They are those of the record, at the addresses at which
+// select-hosts has seen their hosts at last.
+func TestEnrollForABackup(t *testing.T) {
+	w := newEnrollment(t, 1)
+	nodes := w.in.Nodes
+	w.in.Nodes, w.in.Request.Operation = nil, contract.OperationBackup
+	record := contract.Installed{Nodes: slices.Clone(nodes)}
+	record.Nodes[1].Address = "192.0.2.9" // of before
+	w.installed.data = map[string]string{contract.KeyInstalled: string(asJSON(t, record)), contract.KeyClaimed: string(asJSON(t, nodes))}
+	for _, d := range w.disks {
+		d.with(w.in.Request.UID)
+	}
+	if err := w.enroll(); err != nil {
+		t.Fatalf("%v\n%s", err, w.log.String())
+	}
+	w.expect("for a Backup", w.line(), w.line())
 }
