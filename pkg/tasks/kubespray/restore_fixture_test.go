@@ -38,11 +38,11 @@ type restoreFixture struct {
 	// mute nodes reach no API server, and unready nodes are not Ready in the backup.
 	started       map[string]int
 	mute, unready map[string]bool
-	// ranges are the ranges of the addresses of pods. The newcomer is not in the backup: it gets its range when the
+	// ranges are the ranges of the addresses of pods. notInBackup is a node that the backup lacks: it gets its range when the
 	// controllers run, and after somebody has looked twice.
-	ranges   map[string]string
-	newcomer string
-	looked   int
+	ranges      map[string]string
+	notInBackup string
+	looked      int
 	// bindings are RoleBindings that the first revocation has not found.
 	bindings []string
 }
@@ -298,7 +298,7 @@ func (r *restoreFixture) registered() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
 		var ranges []string
-		if of := r.ranges[name]; of != "" && (r.looked > 2 || name != r.newcomer) {
+		if of := r.ranges[name]; of != "" && (r.looked > 2 || name != r.notInBackup) {
 			ranges = []string{of}
 		}
 		all = append(all, fmt.Sprintf(`{"kind":"Node","metadata":{"name":%q,"labels":{"node-role.kubernetes.io/control-plane":""}},"spec":{"podCIDRs":%s,"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"}]},"status":{"conditions":[{"type":"Ready","status":"True","lastHeartbeatTime":"2026-11-22T19:%02d:00Z"}]}}`, name, asJSON(r.t, ranges), r.started[name]))

@@ -146,12 +146,12 @@ func TestRestoreForgetsTheNetworkOfThePlaybook(t *testing.T) {
 func TestRestoreRenewsPodsOfAnotherRange(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		bridges, ranges string
-		newcomer, renew bool
+		bridges, ranges    string
+		notInBackup, renew bool
 	}{
 		"the range of before":             {bridges: "4: cni0    inet 10.233.66.1/24 brd 10.233.66.255 scope global cni0\n", ranges: "10.233.65.0/24", renew: true},
 		"its own range":                   {bridges: "4: cni0    inet 10.233.65.1/24 brd 10.233.65.255 scope global cni0\n", ranges: "10.233.65.0/24"},
-		"a node that the backup lacks":    {bridges: "4: cni0    inet 10.233.66.1/24 brd 10.233.66.255 scope global cni0\n", ranges: "10.233.65.0/24", newcomer: true, renew: true},
+		"a node that the backup lacks":    {bridges: "4: cni0    inet 10.233.66.1/24 brd 10.233.66.255 scope global cni0\n", ranges: "10.233.65.0/24", notInBackup: true, renew: true},
 		"an address of the link":          {bridges: "4: cni0    inet6 fe80::1/64 scope link\n", ranges: "fd00:2::/64"},
 		"another range of IPv6":           {bridges: "4: cni0    inet6 fd00:1::1/64 scope global\n", ranges: "fd00:2::/64", renew: true},
 		"no bridge":                       {ranges: "10.233.65.0/24"},
@@ -161,8 +161,8 @@ func TestRestoreRenewsPodsOfAnotherRange(t *testing.T) {
 			t.Parallel()
 			r := newRestore(t, true, 1)
 			r.ranges = map[string]string{"worker-1": c.ranges}
-			if c.newcomer {
-				r.newcomer, r.ranges["master-1"] = "worker-1", "10.233.64.0/24"
+			if c.notInBackup {
+				r.notInBackup, r.ranges["master-1"] = "worker-1", "10.233.64.0/24"
 			}
 			r.write("machine-2/bridges", c.bridges)
 			if _, err := r.run(); err != nil {
