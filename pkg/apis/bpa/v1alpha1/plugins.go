@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/plugin"
 )
@@ -37,9 +36,4 @@ func (p PluginSpec) rawParameters() json.RawMessage {
 	}
 	text, _ := json.Marshal(values) // all values are JSON
 	return text
-}
-
-// addsPlugin reports whether the spec requests a plugin that another one does not.
-func (s *ProvisioningSpec) addsPlugin(old *ProvisioningSpec, name string) bool {
-	return slices.Contains(s.KUDPlugins, name) && !slices.Contains(old.KUDPlugins, name)
 }

@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Provisioning requests one Kubernetes cluster on the site's bare-metal hosts. Its status shows the
 // progress and the result.
@@ -139,3 +143,13 @@ type ProvisioningSpec struct {
 	// continues.
 	Paused bool `json:"paused,omitempty"`
 }
+
+// MaxNameLength is the maximum length of a Provisioning's name. The names of Secrets, runs and
+// service accounts, and label values (at most 63 bytes), consist of this name and a suffix.
+const MaxNameLength = 40
+
+// AnnotationRestore requests a restore of the cluster from a Backup: see contract.AnnotationRestore.
+const AnnotationRestore = "bpa.akraino.org/restore"
+
+// HostNamespace returns the namespace of the hosts.
+func (p *Provisioning) HostNamespace() string { return cmp.Or(p.Spec.HostNamespace, p.Namespace) }

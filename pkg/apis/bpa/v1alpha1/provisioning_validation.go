@@ -10,12 +10,6 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-// MaxNameLength is the maximum length of a Provisioning's name. The names of Secrets, runs and
-// service accounts, and label values (at most 63 bytes), consist of this name and a suffix.
-const MaxNameLength = 40
-
-var _ apis.Validatable = (*Provisioning)(nil)
-
 // Validate returns all errors in the spec at once, each with advice. Errors of level warning do not
 // reject the object.
 //
@@ -42,9 +36,6 @@ func (p *Provisioning) Validate(ctx context.Context) *apis.FieldError {
 	}
 	return errs.Also(asked, p.validateHosts(old).ViaField("spec"), p.validateEdit(old).ViaField("spec"))
 }
-
-// AnnotationRestore requests a restore of the cluster from a Backup: see contract.AnnotationRestore.
-const AnnotationRestore = "bpa.akraino.org/restore"
 
 // validateRestore checks a new request for a restore. Whether the Backup exists, only the controller can
 // say: it may be created later.

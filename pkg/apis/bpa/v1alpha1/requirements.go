@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,13 +12,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// architectures maps every name that a spec may use to Metal3's name. It contains the architectures
+// Architectures maps every name that a spec may use to Metal3's name. It contains the architectures
 // that kubespray supports.
-var architectures = map[string]string{"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+var Architectures = map[string]string{"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+
+// DiskTypes are Metal3's names of the types of disks.
+var DiskTypes = []string{"HDD", "SSD", "NVME"}
 
 // HostArchitecture returns the architecture in Metal3's notation; empty if none is required.
 func (h *HostRequirements) HostArchitecture() string {
-	if known, ok := architectures[h.Architecture]; ok {
+	if known, ok := Architectures[h.Architecture]; ok {
 		return known
 	}
 	return h.Architecture
@@ -27,7 +31,7 @@ func (h *HostRequirements) HostArchitecture() string {
 func (h *HostRequirements) setDefaults() {
 	for i := range h.Disks {
 		orDefault(&h.Disks[i].Count, 1)
-		if known := strings.ToUpper(h.Disks[i].Type); slices.Contains(diskTypes, known) {
+		if known := strings.ToUpper(h.Disks[i].Type); slices.Contains(DiskTypes, known) {
 			h.Disks[i].Type = known
 		}
 	}
@@ -134,7 +138,7 @@ func selectBoth(a, b *metav1.LabelSelector) *metav1.LabelSelector {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
 	}
-	for _, key := range sortedKeys(b.MatchLabels) {
+	for _, key := range slices.Sorted(maps.Keys(b.MatchLabels)) {
 		value := b.MatchLabels[key]
 		if a.MatchLabels[key] != value {
 			a.MatchExpressions = append(a.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{value}})

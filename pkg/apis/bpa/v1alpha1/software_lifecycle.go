@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"context"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"knative.dev/pkg/apis"
@@ -55,3 +57,19 @@ func (s *SoftwareStatus) MarkStalled(reason, message string) {
 	}
 	m.SetCondition(apis.Condition{Type: ConditionStalled, Status: corev1.ConditionTrue, Severity: apis.ConditionSeverityInfo, Reason: reason, Message: message})
 }
+
+var _ apis.Defaultable = (*Software)(nil)
+
+// SetDefaults does nothing: the defaults of a Software are not stored, so that an edit of the label counts.
+func (*Software) SetDefaults(context.Context) {}
+
+// ClusterName returns the name of the cluster: spec.cluster, or ICN's label "cluster"; empty: there is none.
+func (s *Software) ClusterName() string {
+	if s.Spec.Cluster != "" {
+		return s.Spec.Cluster
+	}
+	return s.Labels[LabelCluster]
+}
+
+// AutoUpdates reports whether newer versions are installed automatically.
+func (s *SoftwareSpec) AutoUpdates() bool { return s.AutoUpdate == nil || *s.AutoUpdate }

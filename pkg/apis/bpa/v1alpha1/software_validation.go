@@ -10,25 +10,6 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-var (
-	_ apis.Validatable = (*Software)(nil)
-	_ apis.Defaultable = (*Software)(nil)
-)
-
-// SetDefaults does nothing: the defaults of a Software are not stored, so that an edit of the label counts.
-func (*Software) SetDefaults(context.Context) {}
-
-// ClusterName returns the name of the cluster: spec.cluster, or ICN's label "cluster"; empty: there is none.
-func (s *Software) ClusterName() string {
-	if s.Spec.Cluster != "" {
-		return s.Spec.Cluster
-	}
-	return s.Labels[LabelCluster]
-}
-
-// AutoUpdates reports whether newer versions are installed automatically.
-func (s *SoftwareSpec) AutoUpdates() bool { return s.AutoUpdate == nil || *s.AutoUpdate }
-
 // Validate returns all errors in the spec, each with advice.
 func (s *Software) Validate(ctx context.Context) (errs *apis.FieldError) {
 	if apis.IsInDelete(ctx) || apis.IsInStatusUpdate(ctx) || s.DeletionTimestamp != nil {

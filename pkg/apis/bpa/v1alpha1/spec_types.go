@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"net/url"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -268,4 +270,11 @@ type UpgradeSpec struct {
 	// PauseAfterControlPlane keeps the workers at their version after all control plane nodes have the
 	// new one, until it is false. Workers that a failed run has left half upgraded go on.
 	PauseAfterControlPlane bool `json:"pauseAfterControlPlane,omitempty"`
+}
+
+// IsPlainHTTP reports whether the address begins with http://. Over such a connection, an attacker
+// can change the contents.
+func IsPlainHTTP(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Scheme == "http"
 }

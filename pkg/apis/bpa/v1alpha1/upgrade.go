@@ -6,34 +6,11 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"knative.dev/pkg/apis"
 )
 
 // percentPattern matches 1% to 100%.
 var percentPattern = regexp.MustCompile(`^(100|[1-9][0-9]?)%$`)
-
-func (u *UpgradeSpec) validate() (errs *apis.FieldError) {
-	const advice = "write how many workers are upgraded at the same time, such as 2, or a percentage of the workers from 1% to 100%, such as 10%; the default is 1"
-	switch m := u.MaxUnavailable; {
-	case m == nil:
-	case m.Type == intstr.Int && m.IntVal < 1:
-		errs = problem("maxUnavailable", advice, "%d is not a positive number", m.IntVal)
-	case m.Type == intstr.String && !percentPattern.MatchString(m.StrVal):
-		errs = problem("maxUnavailable", advice, "%q is neither a number nor a percentage from 1%% to 100%%", m.StrVal)
-	}
-	return errs.Also(validateDrain("drainTimeout", u.DrainTimeout))
-}
-
-// validateDrain refuses a time limit below a second: tasks count it in seconds, and with 0 they do not
-// drain.
-func validateDrain(path string, limit *metav1.Duration) *apis.FieldError {
-	if limit == nil || limit.Duration >= time.Second {
-		return nil
-	}
-	return problem(path, "write how long the pods of one node may take to leave it, such as 10m", "%s is shorter than 1s", limit.Duration)
-}
 
 // Batch returns the number of workers that one run upgrades, of all workers of a cluster: at least 1.
 // An invalid value counts as the default.
@@ -43,11 +20,21 @@ func (u UpgradeSpec) Batch(workers int) int {
 		return 1
 	case m.Type == intstr.Int:
 		return max(int(m.IntVal), 1)
-	case percentPattern.MatchString(m.StrVal):
-		percent, _ := strconv.Atoi(strings.TrimSuffix(m.StrVal, "%"))
+	}
+	if percent, ok := u.Percent(); ok {
 		return max(workers*percent/100, 1)
 	}
 	return 1
+}
+
+// Percent returns maxUnavailable as a number from 1 to 100, without the sign. It is false if the field has no such
+// percentage.
+func (u UpgradeSpec) Percent() (int, bool) {
+	if u.MaxUnavailable == nil || !percentPattern.MatchString(u.MaxUnavailable.StrVal) {
+		return 0, false
+	}
+	percent, err := strconv.Atoi(strings.TrimSuffix(u.MaxUnavailable.StrVal, "%"))
+	return percent, err == nil
 }
 
 // DrainTimeout returns the time limit for the pods of a node that is upgraded to leave it:

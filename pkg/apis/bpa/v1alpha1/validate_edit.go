@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -161,12 +162,12 @@ func (s *ProvisioningSpec) namedNodes() []namedNode {
 		}
 	}
 	for i, item := range s.Masters {
-		for _, name := range sortedKeys(item) {
+		for _, name := range slices.Sorted(maps.Keys(item)) {
 			add(namedNode{name: name, path: fmt.Sprintf("masters[%d].%s", i, name), controlPlane: true}, item[name].MACAddress)
 		}
 	}
 	for i, item := range s.Workers {
-		for _, name := range sortedKeys(item) {
+		for _, name := range slices.Sorted(maps.Keys(item)) {
 			add(namedNode{name: name, path: fmt.Sprintf("workers[%d].%s", i, name), worker: true}, item[name].MACAddress)
 		}
 	}

@@ -1,13 +1,8 @@
 package v1alpha1
 
 import (
-	"cmp"
-
 	"knative.dev/pkg/apis"
 )
-
-// HostNamespace returns the namespace of the hosts.
-func (p *Provisioning) HostNamespace() string { return cmp.Or(p.Spec.HostNamespace, p.Namespace) }
 
 // validateHosts checks the namespace of the hosts. It is fixed, because the hosts that the Provisioning holds
 // are known by their names in this namespace: with another one, they would stay claimed for ever. Whether a

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -43,7 +44,7 @@ func (s *ProvisioningSpec) validateNodes() *apis.FieldError {
 			r.add(demand{place + "." + name, name, true, item[name]})
 		}
 	}
-	for _, name := range sortedKeys(r.masters) {
+	for _, name := range slices.Sorted(maps.Keys(r.masters)) {
 		r.emptyMaster(r.masters[name])
 	}
 	return r.errs
@@ -51,7 +52,7 @@ func (s *ProvisioningSpec) validateNodes() *apis.FieldError {
 
 // oneKey returns the only key of an item, which is the node's name.
 func oneKey[N any](r *nodeRules, place string, item map[string]N) (string, bool) {
-	names := sortedKeys(item)
+	names := slices.Sorted(maps.Keys(item))
 	switch {
 	case len(names) == 0:
 		r.problem(place, `write the node's name and its requirements, such as "- node-1: {cpu: 4, memory: 8Gi}"`, "the item is empty")
@@ -167,15 +168,6 @@ func (r *nodeRules) together(w demand) {
 
 func (r *nodeRules) problem(path, advice, format string, args ...any) {
 	r.errs = r.errs.Also(problem(path, advice, format, args...))
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // quoted returns the names in quotes, separated by commas. Quotes escape line breaks and other

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,7 +25,7 @@ func (s *ProvisioningSpec) validatePlugins() (errs *apis.FieldError) {
 		bad[name] = bad[name] || err.Filter(apis.ErrorLevel) != nil
 		errs = errs.Also(err.ViaFieldIndex("KUDPlugins", i))
 	}
-	for _, name := range sortedKeys(s.Plugins) {
+	for _, name := range slices.Sorted(maps.Keys(s.Plugins)) {
 		if !slices.Contains(s.KUDPlugins, name) {
 			errs = errs.Also(problem("plugins."+name, "add it to spec.KUDPlugins, or remove its settings", "plugin %q has settings, but is not requested", name))
 		}
@@ -99,7 +100,7 @@ func (s *ProvisioningSpec) validateChosen(asked []plugin.Asked) (errs *apis.Fiel
 			errs = errs.Also(warning("KUDPlugins", "plugin %s is installed too, because %s needs it", c.Name, strings.Join(c.NeededBy, " and ")))
 		}
 		vars := plugin.Shipped()[c.Name].Kubespray.Vars
-		for _, name := range sortedKeys(vars) {
+		for _, name := range slices.Sorted(maps.Keys(vars)) {
 			if _, own := s.Kubespray.Vars[name]; own {
 				errs = errs.Also(warning("kubespray.vars."+name, "plugin %s sets this variable too; the value in the spec is used", c.Name))
 			} else if other := setBy[name]; other != "" {
@@ -122,7 +123,12 @@ func (e *edit) checkPlugins() {
 			e.warn(fmt.Sprintf("KUDPlugins[%d]", i), "plugin %s drains each node of the cluster, one after the other, so that its pods move to other nodes; its removal does too", name)
 		case len(p.Kubespray.Vars) > 0 && !p.Has(plugin.ConfigureFile):
 			e.warn(fmt.Sprintf("KUDPlugins[%d]", i), "plugin %s has kubespray variables (%s), which take effect on a node when it is added or upgraded",
-				name, strings.Join(sortedKeys(p.Kubespray.Vars), ", "))
+				name, strings.Join(slices.Sorted(maps.Keys(p.Kubespray.Vars)), ", "))
 		}
 	}
+}
+
+// addsPlugin reports whether the spec requests a plugin that another one does not.
+func (s *ProvisioningSpec) addsPlugin(old *ProvisioningSpec, name string) bool {
+	return slices.Contains(s.KUDPlugins, name) && !slices.Contains(old.KUDPlugins, name)
 }

@@ -33,7 +33,6 @@ var (
 	minSize = resource.MustParse("1Mi")
 
 	flagPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
-	diskTypes   = []string{"HDD", "SSD", "NVME"}
 )
 
 // validate checks the value of each requirement. The paths in its errors are relative to the node.
@@ -53,7 +52,7 @@ func (h *HostRequirements) validateCPU() (errs *apis.FieldError) {
 	} else if h.CPU > manyCPUs {
 		errs = errs.Also(warning("cpu", "%d CPU threads is unusually high: cpu counts whole threads", h.CPU))
 	}
-	if _, known := architectures[h.Architecture]; !known && h.Architecture != "" {
+	if _, known := Architectures[h.Architecture]; !known && h.Architecture != "" {
 		errs = errs.Also(problem("architecture", "write x86_64 or aarch64 (or amd64, arm64)", "%q is not a supported architecture", h.Architecture))
 	}
 	for i, flag := range h.CPUFlags {
@@ -101,8 +100,8 @@ func validateSelector(s *metav1.LabelSelector) (errs *apis.FieldError) {
 func (h *HostRequirements) validateDisks() (errs *apis.FieldError) {
 	for i, d := range h.Disks {
 		err := validateCount(d.Count).Also(validateSize("minSize", "960G", d.MinSize))
-		if d.Type != "" && !slices.Contains(diskTypes, strings.ToUpper(d.Type)) {
-			err = err.Also(problem("type", "use one of "+strings.Join(diskTypes, ", "), "%q is not a disk type", d.Type))
+		if d.Type != "" && !slices.Contains(DiskTypes, strings.ToUpper(d.Type)) {
+			err = err.Also(problem("type", "use one of "+strings.Join(DiskTypes, ", "), "%q is not a disk type", d.Type))
 		}
 		errs = errs.Also(err.ViaFieldIndex("disks", i))
 	}

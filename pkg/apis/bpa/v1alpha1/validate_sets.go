@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -58,12 +59,12 @@ func (s *ProvisioningSpec) validateNamesOfSets(sets map[string]int) (errs *apis.
 		}
 	}
 	for i, item := range s.Masters {
-		for _, name := range sortedKeys(item) {
+		for _, name := range slices.Sorted(maps.Keys(item)) {
 			check(fmt.Sprintf("masters[%d]", i), name)
 		}
 	}
 	for i, item := range s.Workers {
-		for _, name := range sortedKeys(item) {
+		for _, name := range slices.Sorted(maps.Keys(item)) {
 			check(fmt.Sprintf("workers[%d]", i), name)
 		}
 	}

@@ -8,8 +8,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"knative.dev/pkg/apis"
 
@@ -67,13 +70,6 @@ func (s *SSHSpec) validate() (errs *apis.FieldError) {
 // depot. The site's settings are checked with the same function.
 func (d *DepotSpec) Validate() *apis.FieldError {
 	return validateDepotURL("url", d.URL).Also(d.validateInsecure(), validateDepotURL("imageURL", d.ImageURL), d.validateCA(), d.validateChecksums())
-}
-
-// IsPlainHTTP reports whether the address begins with http://. Over such a connection, an attacker
-// can change the contents.
-func IsPlainHTTP(address string) bool {
-	u, err := url.Parse(address)
-	return err == nil && u.Scheme == "http"
 }
 
 // validateInsecure rejects a plain HTTP url unless the user has set insecure. imageURL may be plain
@@ -180,4 +176,26 @@ func (s *ProvisioningSpec) validateReplacing() (errs *apis.FieldError) {
 		errs = errs.Also(problem("priority", fmt.Sprintf("write a number from -%[1]d to %[1]d; the default is 0", mostPriority), "%d is not a priority", s.Priority))
 	}
 	return errs
+}
+
+func (u *UpgradeSpec) validate() (errs *apis.FieldError) {
+	_, isPercentage := u.Percent()
+	const advice = "write how many workers are upgraded at the same time, such as 2, or a percentage of the workers from 1% to 100%, such as 10%; the default is 1"
+	switch m := u.MaxUnavailable; {
+	case m == nil:
+	case m.Type == intstr.Int && m.IntVal < 1:
+		errs = problem("maxUnavailable", advice, "%d is not a positive number", m.IntVal)
+	case m.Type == intstr.String && !isPercentage:
+		errs = problem("maxUnavailable", advice, "%q is neither a number nor a percentage from 1%% to 100%%", m.StrVal)
+	}
+	return errs.Also(validateDrain("drainTimeout", u.DrainTimeout))
+}
+
+// validateDrain refuses a time limit below a second: tasks count it in seconds, and with 0 they do not
+// drain.
+func validateDrain(path string, limit *metav1.Duration) *apis.FieldError {
+	if limit == nil || limit.Duration >= time.Second {
+		return nil
+	}
+	return problem(path, "write how long the pods of one node may take to leave it, such as 10m", "%s is shorter than 1s", limit.Duration)
 }

@@ -1,6 +1,9 @@
 package v1alpha1
 
 import (
+	"maps"
+	"slices"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -54,7 +57,7 @@ func (e *edit) checkUpgrade() {
 			names[name] = true
 		}
 	}
-	for _, name := range sortedKeys(names) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		before, had := was.Kubespray.Vars[name]
 		after, has := is.Kubespray.Vars[name]
 		if had != has || !equality.Semantic.DeepEqual(before, after) {

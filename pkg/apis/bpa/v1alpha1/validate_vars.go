@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -56,7 +57,7 @@ func (k *KubespraySpec) validate() (errs *apis.FieldError) {
 		errs = errs.Also(problem("release", "write the part after kubespray- in the name of the release's Task (kubectl get tasks -n bpa-system), such as v2.31.0",
 			"%q is not a release name", k.Release))
 	}
-	for _, name := range sortedKeys(k.Vars) {
+	for _, name := range slices.Sorted(maps.Keys(k.Vars)) {
 		if !variablePattern.MatchString(name) {
 			errs = errs.Also(problem("vars", "use letters, digits and underscores, and begin with a letter or underscore", "%q is not a variable name", name))
 		} else if why := ownVariable(name); why != "" {
