@@ -73,7 +73,7 @@ func (s *State) Add(o Observation, expected, changing []string, now time.Time) {
 	for name, n := range s.nodes {
 		seen, there := o.Nodes[name]
 		if there {
-			n.meet(seen.UID)
+			n.meet(seen.UID, slices.Contains(changing, name))
 			n.version, n.unschedulable = seen.Version, seen.Unschedulable
 		}
 		if slices.Contains(changing, name) {
@@ -102,10 +102,13 @@ func (s *State) Add(o Observation, expected, changing []string, now time.Time) {
 }
 
 // meet notes which Node was seen. What an earlier one of the same name did, such as one on a machine that was exchanged
-// since, says nothing about it.
-func (n *node) meet(uid string) {
+// since, says nothing about it. changing means that a run works on the node, after which it is judged anew: see Changed.
+func (n *node) meet(uid string, changing bool) {
 	if n.uid != "" && n.uid != uid {
-		n.verdict, n.lease = verdict{}, lease{}
+		n.changes, n.flaps, n.lease = nil, false, lease{}
+		if !changing {
+			n.doubt()
+		}
 	}
 	n.uid = uid
 }
