@@ -156,7 +156,7 @@ func (s *site) look(ctx context.Context, p *v1alpha1.Provisioning) (plan.Seen, e
 		Namespace: p.Namespace, Name: p.Name, InstalledDigest: p.Status.InstalledDigest, Replace: p.Spec.ReplacePolicy,
 		Plugins:    plan.Plugins{Problem: from.PluginProblem(p), Unconfirmed: plan.UnconfirmedPlugins(p)},
 		PassedOver: p.Status.PassedOver, Limits: plan.Limits{Drain: p.Spec.Timeouts.DrainTimeout(), UpgradeDrain: p.Spec.DrainTimeout(), Run: p.Spec.Timeouts.InstallTimeout()}, Upgrade: p.Spec.Upgrade,
-		Created: p.CreationTimestamp.Time, Restore: p.Annotations[contract.AnnotationRestore], Restored: p.Status.Restore,
+		Restore: p.Annotations[contract.AnnotationRestore], Restored: p.Status.Restore,
 	}
 	installed := &contract.Installed{}
 	for _, f := range []struct {

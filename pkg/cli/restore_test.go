@@ -36,7 +36,7 @@ func backedUp(t *testing.T, lost ...string) (*v1alpha1.Provisioning, []client.Ob
 	})
 	b := backupOf("b-1", "edge-1", -3, isStored)
 	b.Status.StartTime, b.Status.SHA256, b.Status.Recipient = &metav1.Time{Time: noon.Add(-3 * time.Hour)}, "abc", recipient
-	p.CreationTimestamp = metav1.NewTime(noon.Add(-100 * time.Hour))
+	b.Status.ClusterUID = p.ClusterUID()
 	return p, append(objects, b,
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "site-a", Name: contract.BackupKeyName("edge-1")}, Data: map[string][]byte{backup.KeyIdentity: []byte(identity)}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name}, Data: map[string]string{"depot-url": "https://10.60.0.1:5443"}},

@@ -24,6 +24,8 @@ type Observation struct {
 
 // Node is what a look saw of one node.
 type Node struct {
+	// UID is that of the object; empty: not known. A node of the same name with another UID is another node.
+	UID string
 	// Ready reports whether the condition Ready is True. Reason explains why it is not.
 	Ready  bool
 	Reason string

@@ -37,6 +37,7 @@ func (s *seenTwice) add(t time.Time) {
 // node is what is known about one expected node.
 type node struct {
 	verdict
+	uid           string // of the Node that was seen last; empty: none was, or its UID is not known
 	lease         lease
 	version       string
 	unschedulable bool
@@ -72,6 +73,7 @@ func (s *State) Add(o Observation, expected, changing []string, now time.Time) {
 	for name, n := range s.nodes {
 		seen, there := o.Nodes[name]
 		if there {
+			n.meet(seen.UID, slices.Contains(changing, name))
 			n.version, n.unschedulable = seen.Version, seen.Unschedulable
 		}
 		if slices.Contains(changing, name) {
@@ -97,6 +99,18 @@ func (s *State) Add(o Observation, expected, changing []string, now time.Time) {
 		}
 	}
 	s.gap = o.Leases == nil
+}
+
+// meet notes which Node was seen. What an earlier one of the same name did, such as one on a machine that was exchanged
+// since, says nothing about it. changing means that a run works on the node, after which it is judged anew: see Changed.
+func (n *node) meet(uid string, changing bool) {
+	if n.uid != "" && n.uid != uid {
+		n.changes, n.flaps, n.lease = nil, false, lease{}
+		if !changing {
+			n.doubt()
+		}
+	}
+	n.uid = uid
 }
 
 // Changed says that a run works on these nodes no more. Only the looks after it judge them: what the run

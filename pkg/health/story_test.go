@@ -20,7 +20,7 @@ var start = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 
 // TestStories plays the looks in testdata. A look is a line such as "15s w-1=a w-2=b!KubeletNotReady":
 // the time since the look before, and for each node the renewTime of its lease, and after "!" the reason
-// why it is not Ready. "run w-1" means that a run works on w-1 from now on. The report follows each line that changed it.
+// why it is not Ready. "a@2" also gives the UID of the node. "run w-1" means that a run works on w-1 from now on. The report follows each line that changed it.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) < 8 {
@@ -109,7 +109,8 @@ func look(words []string) Observation {
 			continue
 		}
 		renewed, reason, bad := strings.Cut(rest, "!")
-		o.Nodes[name] = Node{Ready: !bad, Reason: reason, Version: "1.35.4"}
+		renewed, uid, _ := strings.Cut(renewed, "@")
+		o.Nodes[name] = Node{UID: uid, Ready: !bad, Reason: reason, Version: "1.35.4"}
 		if renewed != "" && o.Leases != nil {
 			o.Leases[name] = renewed
 		}

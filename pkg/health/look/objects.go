@@ -15,6 +15,7 @@ import (
 type node struct {
 	Metadata struct {
 		Name string `json:"name"`
+		UID  string `json:"uid"`
 	} `json:"metadata"`
 	Spec struct {
 		Unschedulable bool `json:"unschedulable"`
@@ -60,6 +61,7 @@ func (l lease) reduce() string {
 // reduce returns what is needed of a node.
 func (n node) reduce() health.Node {
 	reduced := health.Node{
+		UID:           clean(n.Metadata.UID, 40),
 		Version:       clean(strings.TrimPrefix(n.Status.NodeInfo.KubeletVersion, "v"), 40),
 		Unschedulable: n.Spec.Unschedulable,
 	}

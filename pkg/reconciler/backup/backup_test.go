@@ -21,7 +21,7 @@ import (
 // A Backup starts its run: with an account that belongs to the Provisioning, a request that belongs to
 // the Backup, and without the private key.
 func TestStart(t *testing.T) {
-	w := newFixture(t, nightly(), edge())
+	w := newFixture(t, nightly(), edge(func(p *v1alpha1.Provisioning) { p.Status.ClusterUID = "uid-of-an-adopted-cluster" }))
 	if err := w.visit(t); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestStart(t *testing.T) {
 	status := w.stored(t).Status
 	status.Status = v1alpha1.BackupStatus{}.Status
 	recipient := strings.TrimSpace(string(secret.Data[backup.KeyRecipient]))
-	if diff := cmp.Diff(v1alpha1.BackupStatus{Run: "nightly-backup", Depot: url, Artifact: "binary_images/site/edge-1/backup-nightly-01234567.tar.age", Recipient: recipient}, status); diff != "" {
+	if diff := cmp.Diff(v1alpha1.BackupStatus{Run: "nightly-backup", Depot: url, ClusterUID: "uid-of-an-adopted-cluster", Artifact: "binary_images/site/edge-1/backup-nightly-01234567.tar.age", Recipient: recipient}, status); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 }

@@ -32,6 +32,9 @@ import (
 // annotationDepot, on a run, is the address of the depot in which it stores the backup.
 const annotationDepot = "bpa.akraino.org/depot"
 
+// annotationCluster, on a run, is the identity of the cluster that it backs up.
+const annotationCluster = "bpa.akraino.org/cluster-uid"
+
 // timeout limits the time of one run.
 const timeout = time.Hour
 
@@ -110,7 +113,7 @@ func (r *Reconciler) nodesKey(ctx context.Context, p *v1alpha1.Provisioning) (fi
 
 // adopt writes into the status what the run was started with.
 func adopt(b *v1alpha1.Backup, run *tekton.PipelineRun) {
-	b.Status.Run, b.Status.Depot = run.Name, run.Annotations[annotationDepot]
+	b.Status.Run, b.Status.Depot, b.Status.ClusterUID = run.Name, run.Annotations[annotationDepot], run.Annotations[annotationCluster]
 	b.Status.Artifact = artifactOf(b).FilePath()
 	for _, p := range run.Spec.Params {
 		if p.Name == contract.ParamRecipient {
@@ -177,7 +180,7 @@ func makePipelineRun(b *v1alpha1.Backup, p *v1alpha1.Provisioning, depot, recipi
 	m := meta(b, runName(b), map[string]string{
 		contract.LabelBackup: b.Name, contract.LabelOperation: contract.OperationBackup, runs.LabelPipeline: contract.PipelineBackup,
 	})
-	m.Annotations = map[string]string{annotationDepot: depot, runs.AnnotationNodesKey: nodesKey}
+	m.Annotations = map[string]string{annotationDepot: depot, annotationCluster: p.ClusterUID(), runs.AnnotationNodesKey: nodesKey}
 	siteKey := ""
 	if enroll {
 		siteKey = p.Spec.SSH.Secret()

@@ -34,7 +34,6 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		Paused:          p.Spec.Paused,
 		Retain:          p.Spec.DeletionPolicy == v1alpha1.DeletionRetain,
 		Retry:           p.Annotations[contract.AnnotationRetry],
-		Created:         p.CreationTimestamp.Time,
 		Restore:         p.Annotations[contract.AnnotationRestore],
 		Restored:        p.Status.Restore,
 		InstalledDigest: p.Status.InstalledDigest,

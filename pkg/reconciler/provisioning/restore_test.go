@@ -36,7 +36,7 @@ func backupKey(t *testing.T) (*corev1.Secret, string) {
 func stored(name, recipient string) *v1alpha1.Backup {
 	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: name}, Spec: v1alpha1.BackupSpec{Provisioning: "edge-1"}}
 	b.Status = v1alpha1.BackupStatus{Artifact: "binary_images/site/edge-1/backup-" + name + "-1234.tar.age", SHA256: "abc", Recipient: recipient,
-		KubernetesVersion: "1.34.3", StartTime: &metav1.Time{Time: now}}
+		KubernetesVersion: "1.34.3", StartTime: &metav1.Time{Time: now}, ClusterUID: "uid-1"}
 	b.Status.MarkSucceeded(corev1.ConditionTrue, "Stored", "")
 	return b
 }

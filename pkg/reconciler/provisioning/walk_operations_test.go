@@ -380,7 +380,7 @@ func (w *simSite) backUp() {
 	w.asked++
 	w.backup = "backup-" + strconv.Itoa(w.asked)
 	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: w.backup}, Spec: v1alpha1.BackupSpec{Provisioning: name}}
-	b.Status = v1alpha1.BackupStatus{Artifact: "binary_images/" + w.backup + ".tar.age", SHA256: strings.Repeat("a", 64), Recipient: w.recipient,
+	b.Status = v1alpha1.BackupStatus{Artifact: "binary_images/" + w.backup + ".tar.age", SHA256: strings.Repeat("a", 64), Recipient: w.recipient, ClusterUID: w.provisioning(name).ClusterUID(),
 		KubernetesVersion: w.world.Kubernetes, StartTime: &metav1.Time{Time: w.now}, CompletionTime: ptr.To(metav1.Time{Time: w.now})}
 	b.Status.MarkSucceeded(corev1.ConditionTrue, "Stored", "")
 	w.server.set(kindBackup, b)

@@ -64,6 +64,9 @@ type BackupStatus struct {
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// Depot is the address of the depot that has the copy.
 	Depot string `json:"depot,omitempty"`
+	// ClusterUID is the identity of the cluster: see the status of the Provisioning. Only this cluster can be restored
+	// from the copy, because the nodes of another one do not know its keys.
+	ClusterUID string `json:"clusterUID,omitempty"`
 	// Artifact is the path of the copy in the depot, below /files.
 	Artifact string `json:"artifact,omitempty"`
 	// Recipient is the public key for which the copy is encrypted, in the notation of age. The private

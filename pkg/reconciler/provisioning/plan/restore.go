@@ -140,8 +140,8 @@ func (s Seen) sourceProblem(name string) string {
 		return fmt.Sprintf("Backup %s has not succeeded", name) + other
 	case status.Artifact == "" || status.SHA256 == "" || status.Recipient == "":
 		return fmt.Sprintf("the status of Backup %s does not describe its copy: artifact, sha256 or recipient is missing", name) + other
-	case status.StartTime != nil && status.StartTime.Time.Before(s.Created.Truncate(time.Second)):
-		return fmt.Sprintf("Backup %s was made before this Provisioning was created, so it is of an earlier cluster of the same name, whose keys the workers do not know", name) + other
+	case status.ClusterUID != s.Request.UID:
+		return fmt.Sprintf("Backup %s is of an earlier cluster of the same name (%s), whose keys the workers of this one (%s) do not know", name, status.ClusterUID, s.Request.UID) + other
 	case s.Request.DepotURL == "":
 		return fmt.Sprintf("there is no depot, so the copy of Backup %s cannot be read. What to do: set depot-url in ConfigMap config-bpa to %s", name, status.Depot)
 	}
@@ -239,7 +239,7 @@ func NewestBackup(p *v1alpha1.Provisioning, all []*v1alpha1.Backup) *v1alpha1.Ba
 	for _, b := range all {
 		begun := b.Status.StartTime
 		switch {
-		case b.Spec.Provisioning != p.Name || !b.Status.IsSucceeded() || b.Status.SHA256 == "" || b.DeletionTimestamp != nil || begun == nil || begun.Before(&p.CreationTimestamp):
+		case b.Spec.Provisioning != p.Name || !b.Status.IsSucceeded() || b.Status.SHA256 == "" || b.DeletionTimestamp != nil || begun == nil || b.Status.ClusterUID != p.ClusterUID():
 		case newest == nil || newest.Status.StartTime.Before(begun):
 			newest = b
 		}

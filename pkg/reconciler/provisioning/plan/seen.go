@@ -51,8 +51,6 @@ type Seen struct {
 	Started contract.Request
 	// Removal is what the run LastChange was to remove; nil: nothing, or it is not known.
 	Removal *contract.Removal
-	// Created is when the Provisioning was created.
-	Created time.Time
 	// Restore is the value of contract.AnnotationRestore. Restored is the status of a restore that is
 	// stored; nil: there is none.
 	Restore  string

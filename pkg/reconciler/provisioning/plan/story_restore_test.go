@@ -37,7 +37,7 @@ func (w *scene) backup(t *testing.T, name, what string) {
 	at := metav1.NewTime(w.now)
 	b := &v1alpha1.Backup{}
 	b.Name, b.Spec.Provisioning = name, "edge-1"
-	b.Status = v1alpha1.BackupStatus{Artifact: "binary_images/site/edge-1/backup-" + name + ".tar.age", SHA256: "abc", Recipient: "age1x", StartTime: &at}
+	b.Status = v1alpha1.BackupStatus{Artifact: "binary_images/site/edge-1/backup-" + name + ".tar.age", SHA256: "abc", Recipient: "age1x", StartTime: &at, ClusterUID: w.p.ClusterUID()}
 	b.Status.MarkSucceeded(corev1.ConditionTrue, "Stored", "")
 	w.seen.Request.DepotURL = "https://depot"
 	var others []*v1alpha1.Backup
@@ -62,9 +62,8 @@ func (w *scene) backup(t *testing.T, name, what string) {
 		b.DeletionTimestamp, b.Status.KeptUntil = &at, &at
 	case "of":
 		b.Spec.Provisioning = rest
-	case "earlier": // than the Provisioning
-		b.Status.StartTime = &metav1.Time{Time: w.now.Add(-1)}
-		w.seen.Created = w.now.Add(1e9)
+	case "earlier": // of an earlier cluster
+		b.Status.ClusterUID = "uid-earlier"
 	case "unlisted":
 		b.Status.SHA256 = ""
 	case "version":
