@@ -9,6 +9,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"knative.dev/pkg/apis"
 	"knative.dev/pkg/configmap"
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/injection"
@@ -38,15 +39,21 @@ const (
 // gracePeriod is the time for open requests to finish before the process exits.
 const gracePeriod = 5 * time.Second
 
-// kinds returns all kinds of the API. It panics if a kind has no defaulting or no validation, so a
-// program with such a kind does not start.
-func kinds() map[schema.GroupVersionKind]resourcesemantics.GenericCRD {
+// kinds returns all kinds of the API. It panics if a kind has no defaulting or no checks, so a program with such a
+// kind does not start. made returns the object that the webhook reads into.
+func kinds(made func(checked) resourcesemantics.GenericCRD) map[schema.GroupVersionKind]resourcesemantics.GenericCRD {
 	all := map[schema.GroupVersionKind]resourcesemantics.GenericCRD{}
 	for _, kind := range v1alpha1.Kinds {
-		all[v1alpha1.SchemeGroupVersion.WithKind(kind.Name)] = admitted{kind.Object.(resourcesemantics.GenericCRD)}
+		empty := checked{kind.Object.(typed)}
+		empty.Validate(apis.WithinDelete(context.Background()))
+		all[v1alpha1.SchemeGroupVersion.WithKind(kind.Name)] = admitted{made(empty)}
 	}
 	return all
 }
+
+func asWritten(c checked) resourcesemantics.GenericCRD { return &written{checked: c} }
+
+func asTyped(c checked) resourcesemantics.GenericCRD { return &c }
 
 // admitted makes the API server ask this program only about creations and updates of objects. The
 // API server does not ask about deletions and status updates, so they succeed even while this
@@ -86,15 +93,11 @@ func main() {
 }
 
 func newDefaulting(ctx context.Context, _ configmap.Watcher) *controller.Impl {
-	all := map[schema.GroupVersionKind]resourcesemantics.GenericCRD{}
-	for kind, object := range kinds() {
-		all[kind] = admitted{&written{GenericCRD: object.(admitted).GenericCRD}}
-	}
-	return defaulting.NewAdmissionController(ctx, defaultingName, "/defaulting", all, nil, true)
+	return defaulting.NewAdmissionController(ctx, defaultingName, "/defaulting", kinds(asWritten), nil, true)
 }
 
 func newValidation(ctx context.Context, _ configmap.Watcher) *controller.Impl {
-	return validation.NewAdmissionController(ctx, validationName, "/validation", kinds(), nil, true)
+	return validation.NewAdmissionController(ctx, validationName, "/validation", kinds(asTyped), nil, true)
 }
 
 func newSettings(ctx context.Context, _ configmap.Watcher) *controller.Impl {

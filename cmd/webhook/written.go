@@ -1,14 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"knative.dev/pkg/apis"
-	"knative.dev/pkg/webhook/resourcesemantics"
 )
 
 // written is an object as its user has written it. Defaulting adds what is missing, and changes nothing that is there:
@@ -16,22 +12,14 @@ import (
 // that compares an object with a file, such as Argo CD, takes every other value as a difference that it must remove again
 // and again. Whatever reads the object converts the notations itself: see v1alpha1.Provisioning.Normalized.
 type written struct {
-	resourcesemantics.GenericCRD // the same, typed
-	text                         map[string]any
+	checked // the same, typed
+	text    map[string]any
 }
 
-// UnmarshalJSON reads the object, and refuses fields that the kind does not have. knative calls it a second time with
-// nothing but the metadata, whose fields the API server knows.
+// UnmarshalJSON reads the object, and refuses fields that the kind does not have.
 func (w *written) UnmarshalJSON(raw []byte) error {
-	var text map[string]any
-	if err := utiljson.Unmarshal(raw, &text); err != nil {
-		return err
-	}
-	typed := json.NewDecoder(bytes.NewReader(raw))
-	if _, metadata := text["metadata"]; len(text) > 1 || !metadata {
-		typed.DisallowUnknownFields()
-	}
-	if err := typed.Decode(w.GenericCRD); err != nil {
+	text, err := read(raw, w.typed)
+	if err != nil {
 		return err
 	}
 	if w.text == nil {
@@ -48,16 +36,13 @@ func (w *written) MarshalJSON() ([]byte, error) { return json.Marshal(w.text) }
 
 // DeepCopyObject implements runtime.Object.
 func (w *written) DeepCopyObject() runtime.Object {
-	return &written{w.GenericCRD.DeepCopyObject().(resourcesemantics.GenericCRD), runtime.DeepCopyJSON(w.text)}
+	return &written{checked{w.typed.DeepCopyObject().(typed)}, runtime.DeepCopyJSON(w.text)}
 }
 
 // SetDefaults implements apis.Defaultable.
 func (w *written) SetDefaults(ctx context.Context) {
-	if old, ok := apis.GetBaseline(ctx).(*written); ok {
-		ctx = apis.WithinUpdate(ctx, old.GenericCRD)
-	}
-	w.GenericCRD.SetDefaults(ctx)
-	full, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.GenericCRD)
+	w.checked.SetDefaults(ctx)
+	full, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.typed)
 	if err != nil {
 		return // the typed object was read from JSON, so it can be written; without defaults, the validation refuses it
 	}

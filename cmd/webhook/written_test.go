@@ -15,6 +15,7 @@ import (
 	"knative.dev/pkg/webhook/resourcesemantics"
 	"sigs.k8s.io/yaml"
 
+	"github.com/akraino-icn/bpa/pkg/admission"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
@@ -31,8 +32,8 @@ func stored(t *testing.T, manifest, old string) map[string]any {
 		if err := json.Unmarshal(raw, &kind); err != nil {
 			t.Fatal(err)
 		}
-		object := kinds()[schema.GroupVersionKind{Group: v1alpha1.SchemeGroupVersion.Group, Version: v1alpha1.SchemeGroupVersion.Version, Kind: kind.Kind}]
-		w := (&written{GenericCRD: object.(admitted).GenericCRD}).DeepCopyObject().(*written)
+		object := kinds(asWritten)[schema.GroupVersionKind{Group: v1alpha1.SchemeGroupVersion.Group, Version: v1alpha1.SchemeGroupVersion.Version, Kind: kind.Kind}]
+		w := object.DeepCopyObject().(*written)
 		if err := webhookjson.Decode(raw, w, true); err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +126,7 @@ func TestNotationsAreKept(t *testing.T) {
 		n.NodeSets[0].Role != v1alpha1.RoleWorker || n.NodeSets[0].MaxSkew != 1 || n.Backup.Schedule != "30 2 * * *" || n.PodSubnet == "" || n.SSH.Port != 22 {
 		t.Errorf("normalized: %+v", n)
 	}
-	if err := p.Validate(apis.WithinCreate(t.Context())).Filter(apis.ErrorLevel); err != nil {
+	if err := admission.CheckProvisioning(apis.WithinCreate(t.Context()), p).Filter(apis.ErrorLevel); err != nil {
 		t.Errorf("refused: %v", err)
 	}
 }
@@ -146,12 +147,12 @@ func TestVersionIsSticky(t *testing.T) {
 
 // TestUnknownFieldsAreRefused: the wrapper is as strict as the typed object.
 func TestUnknownFieldsAreRefused(t *testing.T) {
-	w := &written{GenericCRD: &v1alpha1.Provisioning{}}
+	w := &written{checked: checked{&v1alpha1.Provisioning{}}}
 	raw := []byte(`{"metadata":{"name":"a","new":1},"spec":{"master":[]}}`)
 	if err := webhookjson.Decode(raw, w, true); err == nil || !strings.Contains(err.Error(), `unknown field "master"`) {
 		t.Errorf("%v, want an unknown field", err)
 	}
-	w = &written{GenericCRD: &v1alpha1.Provisioning{}}
+	w = &written{checked: checked{&v1alpha1.Provisioning{}}}
 	if err := webhookjson.Decode([]byte(`{"metadata":{"name":"a","new":1},"spec":{}}`), w, true); err != nil {
 		t.Error(err) // the API server knows the fields of the metadata
 	}

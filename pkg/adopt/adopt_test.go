@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/akraino-icn/bpa/pkg/admission"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/change"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -183,7 +184,7 @@ func TestDerived(t *testing.T) {
 	if len(r.Slots) != 5 || r.Slots[0].MAC != "02:00:00:00:00:02" || string(r.Vars["dns_domain"]) != `"edge.local"` || r.Vars["cluster_name"] != nil || r.SSHUser != "root" {
 		t.Errorf("request %+v", r)
 	}
-	if err := p.Provisioning.Validate(t.Context()); err != nil {
+	if err := admission.CheckProvisioning(t.Context(), p.Provisioning); err != nil {
 		t.Errorf("the webhook would reject it: %v", err)
 	}
 	if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "not known") {

@@ -15,6 +15,7 @@ import (
 	"knative.dev/pkg/apis"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/akraino-icn/bpa/pkg/admission"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/settings"
@@ -136,7 +137,7 @@ func (s *site) proposed(ctx context.Context, name string, o *createOptions) (*v1
 	}
 	checked := p.DeepCopy()
 	checked.SetDefaults(apis.WithinCreate(ctx))
-	if err := checked.Validate(apis.WithinCreate(ctx)).Filter(apis.ErrorLevel); err != nil {
+	if err := admission.CheckProvisioning(apis.WithinCreate(ctx), checked).Filter(apis.ErrorLevel); err != nil {
 		return nil, usageError(fmt.Errorf("the webhook would reject this: %w", err))
 	}
 	view, err := s.hosts(ctx)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/akraino-icn/bpa/pkg/admission"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
@@ -175,7 +176,7 @@ func (s *session) read(ctx context.Context, site *site, name string) (*v1alpha1.
 	}
 	p.Namespace = site.namespace
 	p.SetDefaults(site.updating(ctx, p))
-	if err := p.Validate(ctx).Filter(apis.ErrorLevel); err != nil { // warnings reject nothing
+	if err := admission.CheckProvisioning(ctx, p).Filter(apis.ErrorLevel); err != nil { // warnings reject nothing
 		return nil, fmt.Errorf("the webhook would reject %s: %w", name, err)
 	}
 	return p, nil

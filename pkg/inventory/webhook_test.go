@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"knative.dev/pkg/apis"
 
+	"github.com/akraino-icn/bpa/pkg/admission"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -43,7 +44,7 @@ func agree(t *testing.T, p *v1alpha1.Provisioning) {
 		p.Spec.Masters = []map[string]v1alpha1.Master{{"master-1": {HostRequirements: v1alpha1.HostRequirements{CPU: 1}}}}
 	}
 	p.SetDefaults(t.Context())
-	if p.Validate(t.Context()).Filter(apis.ErrorLevel) != nil {
+	if admission.CheckProvisioning(t.Context(), p).Filter(apis.ErrorLevel) != nil {
 		return
 	}
 	r := request(func(r *contract.Request) {

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/akraino-icn/bpa/pkg/admission"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
@@ -84,7 +85,7 @@ func (f faults) command(cm *corev1.ConfigMap) string {
 func withTLS(address string) string {
 	rest, plain := strings.CutPrefix(address, "http://")
 	depot := v1alpha1.DepotSpec{URL: "https://" + rest}
-	if !plain || depot.Validate() != nil {
+	if !plain || admission.CheckDepot(&depot) != nil {
 		return ""
 	}
 	return depot.URL

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/akraino-icn/bpa/pkg/admission"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
@@ -197,7 +198,7 @@ func read(cm *corev1.ConfigMap) (Settings, faults) {
 		wrong.malformed(keyDepot, "it is empty", anyDepot)
 	}
 	depot := v1alpha1.DepotSpec{URL: s.Depot.URL, ImageURL: s.Depot.ImageURL, CABundle: s.Depot.CA, Insecure: s.Depot.Insecure}
-	for _, err := range depot.Validate().WrappedErrors() {
+	for _, err := range admission.CheckDepot(&depot).WrappedErrors() {
 		key := depotKeys[strings.Join(err.Paths, "")]
 		if _, found := wrong[key]; key == "" || found {
 			continue

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/akraino-icn/bpa/pkg/admission"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -60,7 +61,7 @@ func collect(all []*v1alpha1.Software) (map[string]*requests, []Conflict) {
 	add := func(s *v1alpha1.Software, entries []v1alpha1.SoftwareEntry, list func(*requests) *[]request) {
 		for _, e := range entries {
 			problem := problemOf(s, e)
-			if (v1alpha1.SoftwareEntry{Name: e.Name}).Validate() != nil {
+			if admission.CheckPackage(v1alpha1.SoftwareEntry{Name: e.Name}) != nil {
 				conflicts = append(conflicts, Conflict{cmp.Or(e.Name, e.Invalid), []string{s.Name}, problem})
 				continue
 			}
@@ -82,7 +83,7 @@ func collect(all []*v1alpha1.Software) (map[string]*requests, []Conflict) {
 
 // problemOf returns the reason why the webhook would refuse an entry; empty: it would not.
 func problemOf(s *v1alpha1.Software, e v1alpha1.SoftwareEntry) string {
-	for _, err := range e.Validate().WrappedErrors() {
+	for _, err := range admission.CheckPackage(e).WrappedErrors() {
 		return fmt.Sprintf("in Software %s, %s: %s", s.Name, err.Message, err.Details)
 	}
 	return ""

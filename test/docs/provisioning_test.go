@@ -8,6 +8,7 @@ import (
 	"knative.dev/pkg/apis"
 	"sigs.k8s.io/yaml"
 
+	"github.com/akraino-icn/bpa/pkg/admission"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
@@ -37,7 +38,7 @@ func read(t *testing.T, f fence) *v1alpha1.Provisioning {
 		t.Fatalf("%s:%d: %v", f.page, f.line, err)
 	}
 	p.SetDefaults(t.Context())
-	if err := p.Validate(t.Context()); err != nil && err.Filter(apis.ErrorLevel) != nil {
+	if err := admission.CheckProvisioning(t.Context(), p); err != nil && err.Filter(apis.ErrorLevel) != nil {
 		t.Fatalf("%s:%d: refused: %v", f.page, f.line, err)
 	}
 	p.Namespace = "site"

@@ -10,6 +10,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/akraino-icn/bpa/pkg/admission"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
@@ -25,7 +26,7 @@ func TestSoftwares(t *testing.T) {
 			w := &v1alpha1.Software{}
 			if err := yaml.UnmarshalStrict([]byte(f.text), w); err != nil {
 				t.Errorf("%s:%d: %v", f.page, f.line, err)
-			} else if err := w.Validate(t.Context()); err != nil {
+			} else if err := admission.CheckSoftware(t.Context(), w); err != nil {
 				t.Errorf("%s:%d: %v", f.page, f.line, err)
 			}
 		}

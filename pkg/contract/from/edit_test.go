@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"knative.dev/pkg/apis"
 
+	"github.com/akraino-icn/bpa/pkg/admission"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	planned "github.com/akraino-icn/bpa/pkg/change"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -166,7 +167,7 @@ func check(t *testing.T, field string, i int, old *v1alpha1.Provisioning, edit e
 	p := old.DeepCopy()
 	edit.change(&p.Spec)
 	p.SetDefaults(context.Background())
-	found := p.Validate(apis.WithinUpdate(context.Background(), old))
+	found := admission.CheckProvisioning(apis.WithinUpdate(context.Background(), old), p)
 	errs, warnings := found.Filter(apis.ErrorLevel), found.Filter(apis.WarningLevel)
 	if (errs != nil) != (edit.effect == refused || edit.effect == kept) {
 		t.Errorf("%s, edit %d, %s: the webhook has the errors %v and the warnings %v", field, i, edit.effect, errs, warnings)

@@ -12,6 +12,7 @@ import (
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/akraino-icn/bpa/pkg/admission"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/plugin"
@@ -34,7 +35,7 @@ func AnyHost(plugin.Definition) Fit { return Fit{} }
 // plugin that is not retired; a retired one is skipped. The site's own ones are installed in any case,
 // because nothing is known of them here.
 func Plugins(s *v1alpha1.ProvisioningSpec, fit func(plugin.Definition) Fit) ([]contract.Plugin, []plugin.Problem) {
-	shipped, own := s.AskedPlugins()
+	shipped, own := admission.AskedPlugins(s)
 	fits := map[string]Fit{}
 	chosen, found := plugin.Shipped().Choose(shipped, func(d plugin.Definition) string {
 		fits[d.Name] = fit(d)

@@ -1,6 +1,7 @@
 package from
 
 import (
+	"github.com/akraino-icn/bpa/pkg/admission"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/secretvars"
@@ -10,7 +11,7 @@ import (
 // SecretOf); nil: it does not exist.
 func VarsFrom(p *v1alpha1.Provisioning, get func(name string) (*secretvars.Secret, error)) secretvars.Resolver {
 	r := secretvars.Resolver{
-		Namespace: p.Namespace, Get: get, Label: contract.LabelVars + "=true", Refused: v1alpha1.SecretVariable,
+		Namespace: p.Namespace, Get: get, Label: contract.LabelVars + "=true", Refused: admission.SecretVariable,
 		Plain: func(variable string) bool { _, plain := p.Spec.Kubespray.Vars[variable]; return plain },
 	}
 	for _, s := range p.Spec.Kubespray.VarsFrom {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"knative.dev/pkg/controller"
 
+	"github.com/akraino-icn/bpa/pkg/admission"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -191,7 +192,7 @@ func TestScheduledBackup(t *testing.T) {
 		t.Fatalf("Backups %+v, %v", all, err)
 	}
 	b := all.Items[0]
-	if err := b.Validate(context.Background()); err != nil || len(b.OwnerReferences) > 0 {
+	if err := admission.CheckBackup(context.Background(), &b); err != nil || len(b.OwnerReferences) > 0 {
 		t.Errorf("Backup %+v: %v, owners %v; want none", b.ObjectMeta, err, b.OwnerReferences)
 	}
 	if b.Annotations[contract.AnnotationBackupScheduled] != "2026-11-22T12:00:00Z" || b.Name != "edge-1-20261122120000" {

@@ -18,7 +18,7 @@ var macPattern = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
 // colons. It returns an error for the all-zeros address and for the broadcast address, because no
 // network card has them.
 func ParseMAC(text string) (MAC, error) {
-	mac, what, advice := parseMAC(text)
+	mac, what, advice := CheckMAC(text)
 	if what != "" {
 		return "", fmt.Errorf("%s: %s", what, advice)
 	}
@@ -27,7 +27,7 @@ func ParseMAC(text string) (MAC, error) {
 
 // parseMAC returns the address in its canonical notation. If text is no valid address, what
 // describes the problem and advice describes how to correct it.
-func parseMAC(text string) (mac MAC, what, advice string) {
+func CheckMAC(text string) (mac MAC, what, advice string) {
 	const readIt = "copy the network card's address from the BareMetalHost or from the machine's label"
 	address := strings.ToLower(text)
 	if !strings.Contains(address, ":") {

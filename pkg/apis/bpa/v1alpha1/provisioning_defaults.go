@@ -8,8 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"knative.dev/pkg/apis"
-
-	"github.com/akraino-icn/bpa/pkg/upgrade"
 )
 
 // The defaults of a Provisioning.
@@ -17,6 +15,8 @@ const (
 	// DefaultKubernetesVersion is the default of spec.kubernetes.version. The depot is filled with
 	// the artifacts of this version.
 	DefaultKubernetesVersion = "1.35.4"
+	// DefaultKubesprayRelease is the release that an empty spec.kubespray.release names: contract.DefaultRelease.
+	DefaultKubesprayRelease = "v2.31.0"
 	// DefaultPodSubnet and DefaultServiceSubnet are the defaults of kubespray.
 	DefaultPodSubnet     = "10.233.64.0/18"
 	DefaultServiceSubnet = "10.233.0.0/18"
@@ -75,7 +75,7 @@ func (s *ProvisioningSpec) normalize() {
 // kubespray release, unless the empty one is another name of the same release.
 func (s *ProvisioningSpec) keepVersions(old *ProvisioningSpec) {
 	orDefault(&s.Kubernetes.Version, old.Kubernetes.Version)
-	if !upgrade.SameRelease(s.Kubespray.Release, old.Kubespray.Release) {
+	if cmp.Or(s.Kubespray.Release, DefaultKubesprayRelease) != cmp.Or(old.Kubespray.Release, DefaultKubesprayRelease) {
 		orDefault(&s.Kubespray.Release, old.Kubespray.Release)
 	}
 }

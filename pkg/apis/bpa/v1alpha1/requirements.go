@@ -42,7 +42,7 @@ func (h *HostRequirements) setDefaults() {
 
 // isNothing reports whether there are no requirements, so that every host meets them. An empty
 // selector, which selects everything, is no requirement.
-func (h *HostRequirements) isNothing() bool {
+func (h *HostRequirements) IsNothing() bool {
 	asked := *h
 	if asked.Selector != nil && len(asked.Selector.MatchLabels)+len(asked.Selector.MatchExpressions) == 0 {
 		asked.Selector = nil
@@ -60,7 +60,7 @@ func (h *HostRequirements) isNothing() bool {
 // two numbers the combination has the greater one, and of two lists it has every item. The method
 // returns an error that names the field if h and o contradict each other.
 func (h *HostRequirements) and(o *HostRequirements) (HostRequirements, error) {
-	if field, mine, theirs, ok := h.contradiction(o); ok {
+	if field, mine, theirs, ok := h.Contradiction(o); ok {
 		return HostRequirements{}, fmt.Errorf("%s: no host is both %q and %q", field, mine, theirs)
 	}
 	both, other := h.DeepCopy(), o.DeepCopy()
@@ -99,22 +99,22 @@ func (h *HostRequirements) andMakers(o *HostRequirements) {
 // they require different values. Such requirements cannot be combined, because a contract.Request
 // has only one value for the field. The fields are compared in the order in which texts returns
 // them.
-func (h *HostRequirements) contradiction(o *HostRequirements) (field, mine, theirs string, found bool) {
-	other := o.texts()
-	for i, t := range h.texts() {
-		if t.text != "" && other[i].text != "" && !strings.EqualFold(t.text, other[i].text) {
-			return t.field, t.text, other[i].text, true
+func (h *HostRequirements) Contradiction(o *HostRequirements) (field, mine, theirs string, found bool) {
+	other := o.Texts()
+	for i, t := range h.Texts() {
+		if t.Text != "" && other[i].Text != "" && !strings.EqualFold(t.Text, other[i].Text) {
+			return t.Field, t.Text, other[i].Text, true
 		}
 	}
 	return "", "", "", false
 }
 
-// fieldText is a requirement whose value is a string. field is its path below the node.
-type fieldText struct{ field, text string }
+// FieldText is a requirement whose value is a string. Field is its path below the node.
+type FieldText struct{ Field, Text string }
 
 // texts returns the requirements whose values are strings. The fields and their order are always
 // the same, so that two results can be compared item by item.
-func (h *HostRequirements) texts() []fieldText {
+func (h *HostRequirements) Texts() []FieldText {
 	system, firmware := SystemRequirement{}, FirmwareRequirement{}
 	if h.System != nil {
 		system = *h.System
@@ -122,7 +122,7 @@ func (h *HostRequirements) texts() []fieldText {
 	if h.Firmware != nil {
 		firmware = *h.Firmware
 	}
-	return []fieldText{
+	return []FieldText{
 		{"architecture", h.HostArchitecture()},
 		{"cpuModel", h.CPUModel},
 		{"system.vendor", system.Vendor},

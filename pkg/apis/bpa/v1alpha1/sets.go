@@ -19,7 +19,7 @@ func (s *ProvisioningSpec) Sets() []NodeSet {
 	sets := slices.Clone(s.NodeSets)
 	for i := range sets {
 		orDefault(&sets[i].Role, RoleWorker)
-		if sets[i].Role == RoleControlPlane && !s.hasWorkers() {
+		if sets[i].Role == RoleControlPlane && !s.HasWorkers() {
 			sets[i].Role = RoleControlPlaneWorker
 		}
 	}
@@ -28,12 +28,12 @@ func (s *ProvisioningSpec) Sets() []NodeSet {
 
 // hasWorkers reports whether the spec names a worker or a node set has active workers. Standby
 // nodes do not count.
-func (s *ProvisioningSpec) hasWorkers() bool {
+func (s *ProvisioningSpec) HasWorkers() bool {
 	return len(s.Workers) > 0 || slices.ContainsFunc(s.NodeSets, func(set NodeSet) bool { return set.Role.Worker() && set.Count.Active > 0 })
 }
 
 // controlPlaneNodes returns the number of nodes that run the control plane and etcd.
-func (s *ProvisioningSpec) controlPlaneNodes() int {
+func (s *ProvisioningSpec) ControlPlaneNodes() int {
 	n := len(s.Masters)
 	for _, set := range s.NodeSets {
 		if set.Role.ControlPlane() {
@@ -44,7 +44,7 @@ func (s *ProvisioningSpec) controlPlaneNodes() int {
 }
 
 // nodeCount returns the maximum number of nodes of the cluster, including standby nodes.
-func (s *ProvisioningSpec) nodeCount() int {
+func (s *ProvisioningSpec) NodeCount() int {
 	names := map[string]bool{}
 	for _, item := range s.Masters {
 		for name := range item {

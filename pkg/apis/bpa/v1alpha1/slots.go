@@ -39,7 +39,7 @@ func (s *ProvisioningSpec) Slots() ([]Slot, error) {
 			if err != nil {
 				return nil, fmt.Errorf("spec.masters[%d].%s: %w", i, name, err)
 			}
-			slot.ControlPlane, slot.Worker = true, !s.hasWorkers()
+			slot.ControlPlane, slot.Worker = true, !s.HasWorkers()
 			index[name] = len(slots)
 			slots = append(slots, slot)
 		}

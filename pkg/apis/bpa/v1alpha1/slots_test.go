@@ -150,7 +150,7 @@ func TestSets(t *testing.T) {
 
 func TestSlotsOfABadSpec(t *testing.T) {
 	for spec, want := range map[string]string{
-		"masters: [{m: {mac-address: x}}]":                         `spec.masters[0].m: mac-address: "x" is not a MAC address: ` + adviceMAC,
+		"masters: [{m: {mac-address: x}}]":                         `spec.masters[0].m: mac-address: "x" is not a MAC address: write six pairs of hexadecimal digits, such as 00:c6:14:04:61:b2`,
 		"masters: [{m: {cpu: 1}}]\nworkers: [{w: {memory: 16GB}}]": `spec.workers[0].w: memory "16GB": `,
 	} {
 		_, err := provisioning(t, spec).Spec.Slots()
