@@ -25,7 +25,7 @@ func ParseMAC(text string) (MAC, error) {
 	return mac, nil
 }
 
-// parseMAC returns the address in its canonical notation. If text is no valid address, what
+// CheckMAC returns the address in its canonical notation. If text is no valid address, what
 // describes the problem and advice describes how to correct it.
 func CheckMAC(text string) (mac MAC, what, advice string) {
 	const readIt = "copy the network card's address from the BareMetalHost or from the machine's label"

@@ -40,7 +40,7 @@ func (h *HostRequirements) setDefaults() {
 	}
 }
 
-// isNothing reports whether there are no requirements, so that every host meets them. An empty
+// IsNothing reports whether there are no requirements, so that every host meets them. An empty
 // selector, which selects everything, is no requirement.
 func (h *HostRequirements) IsNothing() bool {
 	asked := *h
@@ -95,9 +95,9 @@ func (h *HostRequirements) andMakers(o *HostRequirements) {
 	}
 }
 
-// contradiction compares the string requirements of h and o, and returns the first field for which
+// Contradiction compares the string requirements of h and o, and returns the first field for which
 // they require different values. Such requirements cannot be combined, because a contract.Request
-// has only one value for the field. The fields are compared in the order in which texts returns
+// has only one value for the field. The fields are compared in the order in which Texts returns
 // them.
 func (h *HostRequirements) Contradiction(o *HostRequirements) (field, mine, theirs string, found bool) {
 	other := o.Texts()
@@ -110,9 +110,11 @@ func (h *HostRequirements) Contradiction(o *HostRequirements) (field, mine, thei
 }
 
 // FieldText is a requirement whose value is a string. Field is its path below the node.
+//
+// +k8s:deepcopy-gen=false
 type FieldText struct{ Field, Text string }
 
-// texts returns the requirements whose values are strings. The fields and their order are always
+// Texts returns the requirements whose values are strings. The fields and their order are always
 // the same, so that two results can be compared item by item.
 func (h *HostRequirements) Texts() []FieldText {
 	system, firmware := SystemRequirement{}, FirmwareRequirement{}

@@ -26,13 +26,13 @@ func (s *ProvisioningSpec) Sets() []NodeSet {
 	return sets
 }
 
-// hasWorkers reports whether the spec names a worker or a node set has active workers. Standby
+// HasWorkers reports whether the spec names a worker or a node set has active workers. Standby
 // nodes do not count.
 func (s *ProvisioningSpec) HasWorkers() bool {
 	return len(s.Workers) > 0 || slices.ContainsFunc(s.NodeSets, func(set NodeSet) bool { return set.Role.Worker() && set.Count.Active > 0 })
 }
 
-// controlPlaneNodes returns the number of nodes that run the control plane and etcd.
+// ControlPlaneNodes returns the number of nodes that run the control plane and etcd.
 func (s *ProvisioningSpec) ControlPlaneNodes() int {
 	n := len(s.Masters)
 	for _, set := range s.NodeSets {
@@ -43,7 +43,7 @@ func (s *ProvisioningSpec) ControlPlaneNodes() int {
 	return n
 }
 
-// nodeCount returns the maximum number of nodes of the cluster, including standby nodes.
+// NodeCount returns the maximum number of nodes of the cluster, including standby nodes.
 func (s *ProvisioningSpec) NodeCount() int {
 	names := map[string]bool{}
 	for _, item := range s.Masters {

@@ -29,7 +29,7 @@ func (e SoftwareEntry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]SoftwareOptions{e.Name: e.SoftwareOptions})
 }
 
-// parseEntry reads both notations of a package. The text says what is wrong; empty: nothing.
+// ParseEntry reads both notations of a package. The text says what is wrong; empty: nothing.
 func ParseEntry(data []byte) (e SoftwareEntry, wrong string) {
 	if string(data) == "null" {
 		return e, "the entry is empty"
@@ -70,7 +70,7 @@ func (e *SoftwareEntry) parseOptions(data json.RawMessage) (wrong string) {
 	return ""
 }
 
-// short returns the beginning of a text for a message.
+// Excerpt returns the beginning of a text for a message.
 func Excerpt(text []byte) string {
 	const limit = 100
 	if len(text) <= limit {
