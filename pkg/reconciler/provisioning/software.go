@@ -3,8 +3,6 @@ package provisioning
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/software"
 )
@@ -53,8 +50,8 @@ func (r *Reconciler) observeSoftware(ctx context.Context, p *v1alpha1.Provisioni
 		packages = r.newPackages
 	}
 	list, _ := packages()
-	s.Wanted, _ = WantedSoftware(p, seen.Request, installed, s.Record, SoftwaresOf(p, others, all), list)
-	s.Wanted = append(s.Wanted, keptPackages(p, others, all, s.Record)...)
+	s.Wanted, _ = software.Wanted(p, seen.Request, installed, s.Record, software.Of(p, others, all), list)
+	s.Wanted = append(s.Wanted, software.Kept(p, others, all, s.Record)...)
 	return r.observeSoftwareKey(ctx, p, seen)
 }
 
@@ -103,60 +100,4 @@ func (r *Reconciler) endSoftware(ctx context.Context, p *v1alpha1.Provisioning, 
 		return fmt.Errorf("update ConfigMap %s: %w", record.Name, err)
 	}
 	return nil
-}
-
-// SoftwaresOf returns the Softwares of a Provisioning, sorted by name, without those that are being deleted.
-func SoftwaresOf(p *v1alpha1.Provisioning, provisionings []*v1alpha1.Provisioning, all []*v1alpha1.Software) (of []*v1alpha1.Software) {
-	for _, s := range all {
-		if cluster := ClusterOf(s, provisionings); s.DeletionTimestamp == nil && cluster != nil && cluster.Name == p.Name {
-			of = append(of, s)
-		}
-	}
-	slices.SortFunc(of, func(a, b *v1alpha1.Software) int { return strings.Compare(a.Name, b.Name) })
-	return of
-}
-
-// WantedSoftware returns the packages that the Softwares of a cluster request, and their conflicts. If
-// installed has no nodes, those that the request describes count. list are the packages of the site's
-// depot; nil: they are not known. A cluster that does not use this depot finds its packages elsewhere,
-// except those whose version in the record is from this depot: they stay.
-func WantedSoftware(p *v1alpha1.Provisioning, request contract.Request, installed contract.Installed, record contract.SoftwareRecord,
-	all []*v1alpha1.Software, list *protocol.PackageList) ([]contract.Software, []software.Conflict) {
-	nodes := installed.Nodes
-	if len(nodes) == 0 {
-		nodes = requestedNodes(request)
-	}
-	wanted, conflicts := software.Merge(all, nodes)
-	if request.DepotOfSite {
-		return software.Resolve(wanted, packageOwner(p, request), list), conflicts
-	}
-	wanted = software.Resolve(wanted, packageOwner(p, request), &protocol.PackageList{})
-	return software.Keep(wanted, record, installed.Request.DepotOfSite), conflicts
-}
-
-// requestedNodes returns a node for each slot and for each set, with its roles.
-func requestedNodes(request contract.Request) (nodes []contract.Node) {
-	for _, slot := range request.Slots {
-		nodes = append(nodes, contract.Node{Name: slot.Name, Roles: slot.Roles})
-	}
-	for _, set := range request.Sets {
-		nodes = append(nodes, contract.Node{Name: set.Name, Roles: set.Roles})
-	}
-	return nodes
-}
-
-// labelOwner, on a Provisioning, is ICN's label with the owner of its uploads in the depot.
-const labelOwner = "owner"
-
-// packageOwner returns whose uploads the cluster may use.
-func packageOwner(p *v1alpha1.Provisioning, request contract.Request) software.Owner {
-	owner := software.Owner{Name: p.Labels[labelOwner], Clusters: []string{p.Name}, System: request.OperatingSystem}
-	if owner.Name == "" {
-		owner.Name = p.Namespace
-	}
-	if label := p.Labels[v1alpha1.LabelCluster]; label != "" && label != p.Name {
-		owner.Clusters = append(owner.Clusters, label)
-	}
-	owner.Clusters = append(owner.Clusters, protocol.ClusterAll)
-	return owner
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/settings"
+	"github.com/akraino-icn/bpa/pkg/software"
 )
 
 // depot is that of the site.
@@ -245,7 +246,7 @@ func TestClusterOf(t *testing.T) {
 	all := []*v1alpha1.Provisioning{p("b", "x"), p("a", "x"), p("x-2", "x-2"), p("c", "a")}
 	for cluster, want := range map[string]string{"x": "", "a": "a", "x-2": "x-2", "none": "", "": ""} {
 		got := ""
-		if found := ClusterOf(tools(func(s *v1alpha1.Software) { s.Spec.Cluster = cluster }), all); found != nil {
+		if found := software.ClusterOf(tools(func(s *v1alpha1.Software) { s.Spec.Cluster = cluster }), all); found != nil {
 			got = found.Name
 		}
 		if got != want {
@@ -253,7 +254,7 @@ func TestClusterOf(t *testing.T) {
 		}
 	}
 	elsewhere := tools(func(s *v1alpha1.Software) { s.Namespace = "other" })
-	if ClusterOf(elsewhere, []*v1alpha1.Provisioning{p(name, name)}) != nil {
+	if software.ClusterOf(elsewhere, []*v1alpha1.Provisioning{p(name, name)}) != nil {
 		t.Error("a Software selects a cluster of another namespace")
 	}
 }

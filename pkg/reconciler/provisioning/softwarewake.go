@@ -10,6 +10,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/reconciler/packages"
+	"github.com/akraino-icn/bpa/pkg/software"
 )
 
 // FollowDepot makes the watcher follow the depot in the site's settings, and starts it.
@@ -62,7 +63,7 @@ func (w softwareWaker) changed(o any) {
 	if !ok {
 		return
 	}
-	for _, p := range clustersOf(s, w.clusters.Selectable(s)) {
+	for _, p := range software.ClustersOf(s, w.clusters.Selectable(s)) {
 		w.enqueue(keyOf(p))
 	}
 }

@@ -3,14 +3,18 @@ package provisioning
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+	"github.com/akraino-icn/bpa/pkg/runs"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
@@ -65,4 +69,22 @@ func (r *Reconciler) readKey(ctx context.Context, p *v1alpha1.Provisioning) (pla
 		return bad(plan.ReasonSSHKeyInvalid, err.Error())
 	}
 	return plan.SSHKey{Fingerprint: ssh.Fingerprint(key.PublicKey()), Version: secret.ResourceVersion}, plan.Need{}, nil
+}
+
+// ensureNodesKey is EnsureNodesKey. enroll means that the run has to install the key: it claims hosts, or it is not
+// known that the machines accept the key.
+func (r *Reconciler) ensureNodesKey(ctx context.Context, p *v1alpha1.Provisioning, next plan.Step) (fingerprint string, enroll bool, err error) {
+	fingerprint, err = EnsureNodesKey(ctx, r.kube.CoreV1().Secrets(p.Namespace), p, r.random)
+	if err != nil {
+		return "", false, explainForeign(err)
+	}
+	if contract.OperationOf(next.Operation).Has(contract.TaskSelectHosts) {
+		return fingerprint, true, nil
+	}
+	all, err := r.runs.PipelineRuns(p.Namespace).List(selector(p))
+	if err != nil {
+		return "", false, fmt.Errorf("list PipelineRuns: %w", err)
+	}
+	own := slices.DeleteFunc(slices.Clone(all), func(run *tekton.PipelineRun) bool { return !metav1.IsControlledBy(run, p) })
+	return fingerprint, !runs.Enrolled(own, fingerprint), nil
 }

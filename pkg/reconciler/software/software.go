@@ -49,8 +49,8 @@ func (r *Reconciler) ReconcileKind(ctx context.Context, s *v1alpha1.Software) re
 // observe reads the caches.
 func (r *Reconciler) observe(ctx context.Context, s *v1alpha1.Software) (view, error) {
 	provisionings := r.clusters.Selectable(s)
-	v := view{cluster: provisioning.ClusterOf(s, provisionings), doubt: provisioning.DoubtAbout(s, provisionings), passed: provisioning.Passed(s, provisionings)}
-	if former := provisioning.FormerCluster(s, provisionings); former != nil {
+	v := view{cluster: software.ClusterOf(s, provisionings), doubt: software.DoubtAbout(s, provisionings), passed: software.Passed(s, provisionings)}
+	if former := software.FormerCluster(s, provisionings); former != nil {
 		v.former = former.Name
 	}
 	if v.cluster == nil {
@@ -72,7 +72,7 @@ func (r *Reconciler) observe(ctx context.Context, s *v1alpha1.Software) (view, e
 	if request.DepotOfSite && list == nil {
 		v.depot = problem
 	}
-	v.wanted, v.conflicts = provisioning.WantedSoftware(v.cluster, request, installed, v.record, provisioning.SoftwaresOf(v.cluster, provisionings, all), list)
+	v.wanted, v.conflicts = software.Wanted(v.cluster, request, installed, v.record, software.Of(v.cluster, provisionings, all), list)
 	if slices.ContainsFunc(v.wanted, func(w contract.Software) bool { return w.Problem == software.NoDepot }) {
 		v.depot = software.NoDepot
 	}

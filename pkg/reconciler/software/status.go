@@ -10,7 +10,6 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
 	"github.com/akraino-icn/bpa/pkg/software"
 )
 
@@ -37,7 +36,7 @@ type view struct {
 	// cluster is the Provisioning; nil: there is none.
 	cluster *v1alpha1.Provisioning
 	// doubt is why it is not certain which cluster the Software is for; nil: it is certain, or there is none.
-	doubt *provisioning.Doubt
+	doubt *software.Doubt
 	// passed are the names of other Provisionings that the Software fits too; empty: there are none.
 	passed string
 	// former is the Provisioning in the status, if it still exists.

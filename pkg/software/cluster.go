@@ -1,4 +1,4 @@
-package provisioning
+package software
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 
 // Reasons why a Software has no cluster although it selects one.
 const (
-	SoftwareAmbiguous      = "Ambiguous"
-	SoftwareClusterChanged = "ClusterChanged"
+	ReasonAmbiguous      = "Ambiguous"
+	ReasonClusterChanged = "ClusterChanged"
 )
 
 // Doubt is why it is not certain which cluster a Software is for. Nothing is installed or removed for it then.
@@ -32,13 +32,13 @@ func ClusterOf(s *v1alpha1.Software, all []*v1alpha1.Provisioning) *v1alpha1.Pro
 func DoubtAbout(s *v1alpha1.Software, all []*v1alpha1.Provisioning) *Doubt {
 	selected, former := selectedBy(s, all), FormerCluster(s, all)
 	if len(selected) > 1 {
-		return &Doubt{SoftwareAmbiguous, fmt.Sprintf("Provisionings %s have the label %s=%s, so nothing is installed or removed for this Software: write the name of one of them as spec.cluster",
+		return &Doubt{ReasonAmbiguous, fmt.Sprintf("Provisionings %s have the label %s=%s, so nothing is installed or removed for this Software: write the name of one of them as spec.cluster",
 			names(selected), v1alpha1.LabelCluster, s.ClusterName())}
 	}
 	if len(selected) == 0 || former == nil || former.Name == selected[0].Name || s.Spec.Cluster == selected[0].Name {
 		return nil
 	}
-	return &Doubt{SoftwareClusterChanged, fmt.Sprintf("the packages were for the cluster of Provisioning %s, and the Software selects Provisioning %s now, so nothing is installed or removed for it: "+
+	return &Doubt{ReasonClusterChanged, fmt.Sprintf("the packages were for the cluster of Provisioning %s, and the Software selects Provisioning %s now, so nothing is installed or removed for it: "+
 		"write spec.cluster: %s to confirm, and the packages are removed from %s. Or write spec.cluster: %s to stay there",
 		former.Name, selected[0].Name, selected[0].Name, former.Name, former.Name)}
 }
@@ -113,7 +113,7 @@ func candidates(s *v1alpha1.Software, all []*v1alpha1.Provisioning) (labelled, n
 }
 
 // clustersOf returns all Provisionings that a change of the Software concerns.
-func clustersOf(s *v1alpha1.Software, all []*v1alpha1.Provisioning) []*v1alpha1.Provisioning {
+func ClustersOf(s *v1alpha1.Software, all []*v1alpha1.Provisioning) []*v1alpha1.Provisioning {
 	clusters := slices.Clone(selectedBy(s, all))
 	if former := FormerCluster(s, all); former != nil && !slices.Contains(clusters, former) {
 		clusters = append(clusters, former)
@@ -123,10 +123,10 @@ func clustersOf(s *v1alpha1.Software, all []*v1alpha1.Provisioning) []*v1alpha1.
 
 // keptPackages returns an entry without a node for each package that BPA has installed in the cluster, if a
 // Software that could be for it is not: nothing is removed until its cluster is certain.
-func keptPackages(p *v1alpha1.Provisioning, provisionings []*v1alpha1.Provisioning, all []*v1alpha1.Software, record contract.SoftwareRecord) (kept []contract.Software) {
+func Kept(p *v1alpha1.Provisioning, provisionings []*v1alpha1.Provisioning, all []*v1alpha1.Software, record contract.SoftwareRecord) (kept []contract.Software) {
 	isThis := func(o *v1alpha1.Provisioning) bool { return o.Name == p.Name }
 	i := slices.IndexFunc(all, func(s *v1alpha1.Software) bool {
-		return s.DeletionTimestamp == nil && ClusterOf(s, provisionings) == nil && slices.ContainsFunc(clustersOf(s, provisionings), isThis)
+		return s.DeletionTimestamp == nil && ClusterOf(s, provisionings) == nil && slices.ContainsFunc(ClustersOf(s, provisionings), isThis)
 	})
 	if i < 0 {
 		return nil

@@ -1,40 +1,48 @@
-package provisioning
+package software
 
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
+// toolsOf returns a Software, changed.
+func toolsOf(change func(*v1alpha1.Software)) *v1alpha1.Software {
+	s := &v1alpha1.Software{ObjectMeta: metav1.ObjectMeta{Namespace: "site", Name: "tools"}}
+	change(s)
+	return s
+}
+
 // TestDoubtAbout: neither the edit of a label nor a new Provisioning moves a Software to another cluster. A user
 // confirms this with the name of the Provisioning.
 func TestDoubtAbout(t *testing.T) {
 	p := func(name, label string) *v1alpha1.Provisioning {
-		return &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: name, Labels: map[string]string{v1alpha1.LabelCluster: label}}}
+		return &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "site", Name: name, Labels: map[string]string{v1alpha1.LabelCluster: label}}}
 	}
 	gone := p("old", "")
-	gone.DeletionTimestamp = &metav1.Time{Time: now}
+	gone.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)}
 	all := []*v1alpha1.Provisioning{p("b", "x"), p("a", "x"), p("c", "z"), p("e", "f"), p("f", ""), p("g", "h"), p("h", "h"), gone}
 	for what, test := range map[string]struct{ cluster, former, want, reason, says string }{
-		"two with the label":                 {"x", "", "", SoftwareAmbiguous, "Provisionings a and b"},
+		"two with the label":                 {"x", "", "", ReasonAmbiguous, "Provisionings a and b"},
 		"two with the label, one is former":  {"x", "a", "a", "", ""},
-		"two with the label, none is former": {"x", "c", "", SoftwareAmbiguous, "spec.cluster"},
+		"two with the label, none is former": {"x", "c", "", ReasonAmbiguous, "spec.cluster"},
 		"a name and a label":                 {"f", "", "f", "", ""},
 		"a name and a label, recorded":       {"f", "e", "e", "", ""},
 		"a name and a label, of a third":     {"f", "c", "f", "", ""},
 		"a name and its own label":           {"h", "", "h", "", ""},
 		"one with the label":                 {"z", "", "c", "", ""},
-		"it was for another one":             {"z", "a", "", SoftwareClusterChanged, "write spec.cluster: c to confirm"},
+		"it was for another one":             {"z", "a", "", ReasonClusterChanged, "write spec.cluster: c to confirm"},
 		"this is confirmed":                  {"c", "a", "c", "", ""},
 		"the former one is deleted":          {"z", "old", "c", "", ""},
 		"the former one is gone":             {"z", "gone", "c", "", ""},
 		"it was for this one":                {"z", "c", "c", "", ""},
 		"none":                               {"none", "a", "", "", ""},
 	} {
-		s := tools(func(s *v1alpha1.Software) { s.Spec.Cluster, s.Status.Cluster = test.cluster, test.former })
+		s := toolsOf(func(s *v1alpha1.Software) { s.Spec.Cluster, s.Status.Cluster = test.cluster, test.former })
 		got, reason, message := "", "", ""
 		if found := ClusterOf(s, all); found != nil {
 			got = found.Name
@@ -52,7 +60,7 @@ func TestDoubtAbout(t *testing.T) {
 // Software. The Provisioning with this label counts more, and the recorded one most.
 func TestClusterByLabel(t *testing.T) {
 	p := func(name, label string) *v1alpha1.Provisioning {
-		return &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: name, Labels: map[string]string{v1alpha1.LabelCluster: label}}}
+		return &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "site", Name: name, Labels: map[string]string{v1alpha1.LabelCluster: label}}}
 	}
 	first, second, third := p("edge-1", "line"), p("line", ""), p("edge-2", "line")
 	for what, test := range map[string]struct {
@@ -66,7 +74,7 @@ func TestClusterByLabel(t *testing.T) {
 		"two labels and the name":          {[]*v1alpha1.Provisioning{third, second, first}, "", "", ""},
 		"two labels and the name recorded": {[]*v1alpha1.Provisioning{third, second, first}, "edge-1", "edge-1", "edge-2 and line"},
 	} {
-		s := tools(func(s *v1alpha1.Software) {
+		s := toolsOf(func(s *v1alpha1.Software) {
 			s.Spec.Cluster, s.Labels, s.Status.Cluster = "", map[string]string{v1alpha1.LabelCluster: "line"}, test.former
 		})
 		got := ""
@@ -76,42 +84,5 @@ func TestClusterByLabel(t *testing.T) {
 		if passed := Passed(s, test.all); got != test.want || passed != test.passed {
 			t.Errorf("%s: cluster %q, passed %q; want %q, %q", what, got, passed, test.want, test.passed)
 		}
-	}
-}
-
-// TestSoftwareInDoubtRemovesNothing: a cluster keeps its packages while it is not certain that a Software has
-// left it, and loses them when a user says so.
-func TestSoftwareInDoubtRemovesNothing(t *testing.T) {
-	w := withTools(t)
-	w.settle(t)
-	w.finishSoftware(t, "edge-1-software-2", true)
-	w.settle(t)
-	w.add(t, edge(func(p *v1alpha1.Provisioning) {
-		p.Name, p.UID, p.Spec.Paused, p.Labels = "edge-2", "uid-2", true, map[string]string{v1alpha1.LabelCluster: "line"}
-	}), true)
-	w.putSoftware(t, tools(func(s *v1alpha1.Software) {
-		s.Generation, s.Spec.Cluster, s.Status.Cluster = 2, "line", name
-	}))
-	w.settle(t)
-	if w.runNamed(t, "edge-1-software-3") != nil {
-		t.Fatalf("a run starts with %+v", w.softwareRequest(t).Software)
-	}
-	w.putSoftware(t, tools(func(s *v1alpha1.Software) {
-		s.Generation, s.Spec.Cluster, s.Status.Cluster = 3, "edge-2", name
-	}))
-	w.settle(t)
-	if w.runNamed(t, "edge-1-software-3") == nil {
-		t.Fatalf("no run removes the packages; status.software is %+v", w.stored(t).Status.Software)
-	}
-	if got := w.softwareRequest(t).Software; len(got.Packages) != 0 || len(got.Nodes) != 1 {
-		t.Errorf("the run does %+v", got)
-	}
-}
-
-// putSoftware replaces a Software in the cache.
-func (w *fixture) putSoftware(t *testing.T, s *v1alpha1.Software) {
-	t.Helper()
-	if err := w.caches["software"].Update(s); err != nil {
-		t.Fatal(err)
 	}
 }
