@@ -13,6 +13,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/prerequisites"
 	"github.com/akraino-icn/bpa/pkg/reconciler/access"
 	"github.com/akraino-icn/bpa/pkg/reconciler/backup"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/reconciler/packages"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
 	"github.com/akraino-icn/bpa/pkg/reconciler/software"
@@ -27,7 +28,7 @@ func main() {
 	// The first run of a cluster creates about twenty small objects, and a site can start hundreds of runs at a time.
 	// The API server limits its own load, so a high limit does no harm.
 	config.QPS, config.Burst = 400, 800
-	go provisioning.KeepSettings(ctx, kubernetes.NewForConfigOrDie(config)) // also while kinds are missing, so that a user can write them
+	go caches.KeepSettings(ctx, kubernetes.NewForConfigOrDie(config)) // also while kinds are missing, so that a user can write them
 	if err := prerequisites.Ensure(ctx, config); err != nil {
 		if ctx.Err() != nil {
 			return // a signal ended the program during the wait

@@ -20,7 +20,7 @@ import (
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/reconciler/backup/plan"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
@@ -35,7 +35,7 @@ type Reconciler struct {
 	taskRuns          tektonlisters.TaskRunLister
 	turns             *turns
 	clock             clock.PassiveClock
-	settings          func() provisioning.Settings
+	settings          func() caches.Settings
 	depot             func(ctx context.Context, site settings.Depot) (Depot, error)
 	// deletions has an element for each deletion of a copy that may run at the same time, so that a
 	// depot that does not answer leaves workers for other Backups.

@@ -23,7 +23,7 @@ import (
 	backupreconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/client"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
@@ -59,10 +59,10 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	}
 	impl := backupreconciler.NewImpl(ctx, r, func(*controller.Impl) controller.Options { return options })
 	impl.Concurrency = workers
-	r.settings = provisioning.WatchSettings(ctx, cmw, func() { impl.GlobalResync(backups.Informer()) })
+	r.settings = caches.WatchSettings(ctx, cmw, func() { impl.GlobalResync(backups.Informer()) })
 
 	for _, informer := range []cache.SharedIndexInformer{runs.Informer(), taskRuns.Informer()} {
-		if err := informer.SetTransform(provisioning.Strip); err != nil {
+		if err := informer.SetTransform(caches.Strip); err != nil {
 			logging.FromContext(ctx).Fatalw("Cannot set the transform function", "error", err)
 		}
 		handle(ctx, informer, impl.EnqueueLabelOfNamespaceScopedResource("", contract.LabelBackup))
@@ -91,7 +91,7 @@ func NewScheduler(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		return err
 	}
 	impl := controller.NewContext(ctx, s, controller.ControllerOptions{WorkQueueName: "bpa-backup-schedules", Logger: logging.FromContext(ctx)})
-	s.settings = provisioning.WatchSettings(ctx, cmw, func() { impl.GlobalResync(provisionings.Informer()) })
+	s.settings = caches.WatchSettings(ctx, cmw, func() { impl.GlobalResync(provisionings.Informer()) })
 	handle(ctx, provisionings.Informer(), impl.Enqueue)
 	handle(ctx, backups.Informer(), func(o any) {
 		if b, ok := backupOf(o); ok && b.Labels[contract.LabelBackupOf] != "" {

@@ -32,7 +32,7 @@ import (
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
@@ -113,7 +113,7 @@ type fixture struct {
 	bpa      *fakebpa.Clientset
 	caches   map[string]cache.Indexer
 	recorder *record.FakeRecorder
-	settings provisioning.Settings
+	settings caches.Settings
 	deleted  []string          // artifacts
 	files    map[string]string // of the depot: the digest of each path
 	limited  bool              // the last call of the depot had a time limit
@@ -143,7 +143,7 @@ func newFixture(t *testing.T, objects ...runtime.Object) *fixture {
 	t.Helper()
 	w := &fixture{
 		kube: fake.NewSimpleClientset(), tekton: faketekton.NewSimpleClientset(), bpa: fakebpa.NewSimpleClientset(), caches: map[string]cache.Indexer{},
-		recorder: record.NewFakeRecorder(1000), settings: provisioning.Settings{Settings: settings.Default()}, now: noon,
+		recorder: record.NewFakeRecorder(1000), settings: caches.Settings{Settings: settings.Default()}, now: noon,
 	}
 	w.settings.Depot.URL = url
 	for _, kind := range []string{"provisioning", "backup", "run", "task"} {
@@ -188,7 +188,7 @@ func (w *fixture) visitKey(t *testing.T, key string) error {
 		backups: listers.NewBackupLister(w.caches["backup"]), provisionings: listers.NewProvisioningLister(w.caches["provisioning"]),
 		runs: tektonlisters.NewPipelineRunLister(w.caches["run"]), clusterRuns: tektonlisters.NewPipelineRunLister(w.caches["run"]),
 		taskRuns: tektonlisters.NewTaskRunLister(w.caches["task"]),
-		settings: func() provisioning.Settings { return w.settings },
+		settings: func() caches.Settings { return w.settings },
 		depot: func(_ context.Context, d settings.Depot) (Depot, error) {
 			if d.URL == "" || d.URL != w.settings.Depot.URL {
 				return nil, errors.New("connected to " + d.URL)
@@ -213,7 +213,7 @@ func (w *fixture) lead(t *testing.T, r controller.Reconciler) controller.Reconci
 func (w *fixture) schedule(t *testing.T) error {
 	t.Helper()
 	s := &Scheduler{
-		settings: func() provisioning.Settings { return w.settings },
+		settings: func() caches.Settings { return w.settings },
 		bpa:      w.bpa, provisionings: listers.NewProvisioningLister(w.caches["provisioning"]), backups: listers.NewBackupLister(w.caches["backup"]),
 		clock: clock.NewFakePassiveClock(w.now),
 	}

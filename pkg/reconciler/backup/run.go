@@ -24,8 +24,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
+	"github.com/akraino-icn/bpa/pkg/reconciler/nodeskey"
 	"github.com/akraino-icn/bpa/pkg/reconciler/owned"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
 	"github.com/akraino-icn/bpa/pkg/runs"
 )
 
@@ -88,7 +88,7 @@ func explainForeign(err error) error {
 // nodesKey makes sure that the SSH key of the cluster exists. It returns its fingerprint, and whether the run has to
 // install it, because it is not known that the machines accept it.
 func (r *Reconciler) nodesKey(ctx context.Context, p *v1alpha1.Provisioning) (fingerprint string, enroll bool, err error) {
-	fingerprint, err = provisioning.EnsureNodesKey(ctx, r.kube.CoreV1().Secrets(p.Namespace), p, rand.Reader)
+	fingerprint, err = nodeskey.Ensure(ctx, r.kube.CoreV1().Secrets(p.Namespace), p, rand.Reader)
 	if err != nil {
 		return "", false, err
 	}

@@ -19,7 +19,7 @@ import (
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/backup/plan"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 )
 
 // Scheduler creates the Backups of Provisionings at the times of their schedules, and deletes surplus
@@ -29,7 +29,7 @@ type Scheduler struct {
 	bpa           versioned.Interface
 	provisionings listers.ProvisioningLister
 	backups       listers.BackupLister
-	settings      func() provisioning.Settings
+	settings      func() caches.Settings
 	clock         clock.PassiveClock
 }
 

@@ -36,6 +36,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/health/monitor"
 	hostcache "github.com/akraino-icn/bpa/pkg/hosts/cache"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/reconciler/packages"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
@@ -78,7 +79,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 		secrets:    secrets.Lister(),
 		bindings:   bindings.Lister(),
 		backups:    backups.Lister(),
-		clusters:   NewClusters(provisionings.Informer().GetIndexer(), softwares.Informer().GetIndexer()),
+		clusters:   caches.NewClusters(provisionings.Informer().GetIndexer(), softwares.Informer().GetIndexer()),
 		packages:   depot.Get, newPackages: depot.Newest,
 		hosts:  siteHosts,
 		clock:  clock.RealClock{},
@@ -95,7 +96,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	})
 	r.health = looks
 	go looks.Run(ctx)
-	r.settings = WatchSettings(ctx, cmw, func() { impl.GlobalResync(provisionings.Informer()) })
+	r.settings = caches.WatchSettings(ctx, cmw, func() { impl.GlobalResync(provisionings.Informer()) })
 	FollowDepot(ctx, cmw, depot)
 
 	r.queue = watchQueue(ctx, runs.Informer(), provisionings.Informer(), func() int { return r.settings().MaxRuns }, impl)
@@ -121,7 +122,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	wakeSoftware := softwareWaker{clusters: r.clusters, softwares: softwares.Lister(), enqueue: impl.EnqueueKey}
 	addHandler(ctx, softwares.Informer(), wakeSoftware.handler())
 	depot.OnChange(wakeSoftware.packagesChanged)
-	if err := errors.Join(IndexClusters(provisionings.Informer()), IndexClusters(softwares.Informer()), siteHosts.Watch(ctx, wake.hostChanged), siteHosts.WatchTenants(ctx, wake.granted, wake.tenantChanged), siteHosts.Start(ctx)); err != nil {
+	if err := errors.Join(caches.IndexClusters(provisionings.Informer()), caches.IndexClusters(softwares.Informer()), siteHosts.Watch(ctx, wake.hostChanged), siteHosts.WatchTenants(ctx, wake.granted, wake.tenantChanged), siteHosts.Start(ctx)); err != nil {
 		logger.Fatalw("Cannot index the caches or watch hosts", "error", err)
 	}
 	go logOrphans(ctx, provisionings, siteHosts)
@@ -183,7 +184,7 @@ func watchQueue(ctx context.Context, runs, provisionings cache.SharedIndexInform
 }
 
 func handle(ctx context.Context, informer cache.SharedIndexInformer, enqueue func(any)) {
-	if err := informer.SetTransform(Strip); err != nil {
+	if err := informer.SetTransform(caches.Strip); err != nil {
 		logging.FromContext(ctx).Fatalw("Cannot set the transform function", "error", err)
 	}
 	addHandler(ctx, informer, controller.HandleAll(enqueue))

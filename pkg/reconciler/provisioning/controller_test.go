@@ -15,6 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 )
 
 // TestWaker: a change of a host or a Secret enqueues the affected Provisionings. It does not
@@ -209,7 +210,7 @@ func TestStrip(t *testing.T) {
 
 	want := makeRun(pr.DeepCopy(), []*tekton.TaskRun{tr.DeepCopy()})
 	for _, o := range []any{pr, tr} {
-		if _, err := Strip(o); err != nil {
+		if _, err := caches.Strip(o); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -228,7 +229,7 @@ func TestStrip(t *testing.T) {
 func TestStripOutcome(t *testing.T) {
 	for object, kept := range map[string]bool{"edge-1-run-1": true, "edge-1-run-1-out": false, "edge-1-installed": true} {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: object}, Data: map[string]string{contract.KeyHostsINI: "[all]"}}
-		if _, err := Strip(cm); err != nil {
+		if _, err := caches.Strip(cm); err != nil {
 			t.Fatal(err)
 		}
 		if got := len(cm.Data) > 0; got != kept {

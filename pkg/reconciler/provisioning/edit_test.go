@@ -18,6 +18,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/runs"
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
@@ -74,13 +75,13 @@ func TestNotEveryEditStopsARun(t *testing.T) {
 			p.Spec.NodeSets = []v1alpha1.NodeSet{{Name: "w", Count: v1alpha1.NodeCount{Active: 1, Standby: standby}}}
 		}
 	}
-	good := Settings{Settings: settings.Default()}
+	good := caches.Settings{Settings: settings.Default()}
 	moved, wrong := good, good
 	moved.Depot.URL, wrong.Invalid = "https://other", "depot-connected: maybe"
 	for _, row := range []struct {
 		name     string
 		edit     func(*v1alpha1.Provisioning)
-		settings Settings
+		settings caches.Settings
 		stops    bool
 	}{
 		{"another network", edited, good, true},

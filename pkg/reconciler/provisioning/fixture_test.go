@@ -40,6 +40,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
@@ -300,7 +301,7 @@ type fixture struct {
 	queue    *queue // what the controller holds in memory, until restart
 	mu       sync.Mutex
 	woken    []key // by the queue
-	settings Settings
+	settings caches.Settings
 	packages *protocol.PackageList // of the site's depot; nil: not known
 	vars     *varsCache
 	puts     int // number of calls of put
@@ -311,13 +312,13 @@ func newFixture(t *testing.T, site *fakeHosts, cached, live []runtime.Object) *f
 	w := &fixture{
 		kube: fake.NewClientset(), tekton: faketekton.NewSimpleClientset(), bpa: fakebpa.NewSimpleClientset(),
 		recorder: record.NewFakeRecorder(100), caches: map[string]cache.Indexer{}, hosts: site, health: &fakeMonitor{},
-		settings: Settings{Settings: settings.Default()},
+		settings: caches.Settings{Settings: settings.Default()},
 	}
 	w.giveUIDs(t)
 	for _, kind := range []string{"provisioning", "run", "task", "configmap", "secret", "rolebinding", "backup", "software"} {
 		w.caches[kind] = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	}
-	if err := errors.Join(w.caches["run"].AddIndexers(runIndex), w.caches["provisioning"].AddIndexers(waitingIndex), IndexClusters(w.caches["provisioning"]), IndexClusters(w.caches["software"])); err != nil {
+	if err := errors.Join(w.caches["run"].AddIndexers(runIndex), w.caches["provisioning"].AddIndexers(waitingIndex), caches.IndexClusters(w.caches["provisioning"]), caches.IndexClusters(w.caches["software"])); err != nil {
 		t.Fatal(err)
 	}
 	w.restart(t)
@@ -411,13 +412,13 @@ func (w *fixture) controller() *Reconciler {
 		secrets:     corelisters.NewSecretLister(w.caches["secret"]),
 		bindings:    rbaclisters.NewRoleBindingLister(w.caches["rolebinding"]),
 		backups:     listers.NewBackupLister(w.caches["backup"]),
-		clusters:    NewClusters(w.caches["provisioning"], w.caches["software"]),
+		clusters:    caches.NewClusters(w.caches["provisioning"], w.caches["software"]),
 		packages:    func() (*protocol.PackageList, string) { return w.packages, "" },
 		newPackages: func() (*protocol.PackageList, string) { return w.packages, "" },
 		hosts:       w.hosts,
 		health:      w.health,
 		queue:       w.queue,
-		settings:    func() Settings { return w.settings },
+		settings:    func() caches.Settings { return w.settings },
 		clock:       clock.NewFakePassiveClock(now),
 		random:      rand.Reader,
 		vars:        w.vars,

@@ -9,6 +9,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/health"
 	"github.com/akraino-icn/bpa/pkg/health/monitor"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/settings"
@@ -23,7 +24,7 @@ type Monitor interface {
 
 // observeHealth tells the monitor whether and how to look at the cluster, and reads what it has seen. It
 // needs the record of the cluster, which observeSite completes. It makes no call.
-func (r *Reconciler) observeHealth(p *v1alpha1.Provisioning, site Settings, seen *plan.Seen) error {
+func (r *Reconciler) observeHealth(p *v1alpha1.Provisioning, site caches.Settings, seen *plan.Seen) error {
 	me := key{Namespace: p.Namespace, Name: p.Name}
 	nodes, addresses := seen.WatchedNodes()
 	if len(nodes) == 0 {

@@ -18,6 +18,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/runs"
 	"github.com/akraino-icn/bpa/pkg/settings"
@@ -101,24 +102,24 @@ func requestOf(t *testing.T, pr *tekton.PipelineRun, p *v1alpha1.Provisioning, s
 // change that, and an image without an address is never written.
 func TestImagesOfTheRun(t *testing.T) {
 	sum := strings.Repeat("0a", 32)
-	good := Settings{Settings: settings.Default()}
+	good := caches.Settings{Settings: settings.Default()}
 	good.Depot.URL = "https://site:5000"
 	upload := func(p *v1alpha1.Provisioning) { p.Spec.OSImage = &v1alpha1.OSImageSpec{Upload: "o/c/jammy.raw"} }
 	for _, row := range []struct {
 		name     string
 		edit     func(*v1alpha1.Provisioning)
-		started  Settings // when the run was started
-		settings Settings // now
+		started  caches.Settings // when the run was started
+		settings caches.Settings // now
 		want     []string
 	}{
 		{"nothing was edited", func(*v1alpha1.Provisioning) {}, good, good, []string{"host-1=master-1 " + sum}},
 		{"osImage was removed", func(p *v1alpha1.Provisioning) { p.Spec.OSImage = nil }, good, good, []string{"host-1=master-1 " + sum}},
 		{"a worker was added", func(p *v1alpha1.Provisioning) { p.Spec.Workers = []map[string]v1alpha1.Worker{{"w-9": {}}} }, good, good,
 			[]string{"host-1=master-1 " + sum}},
-		{"depot-url was emptied", func(*v1alpha1.Provisioning) {}, good, Settings{Settings: settings.Default()}, []string{"host-1=master-1 " + sum}},
-		{"the settings are malformed after a restart", func(*v1alpha1.Provisioning) {}, good, unread().next(siteConfig(map[string]string{"x": "y"})),
+		{"depot-url was emptied", func(*v1alpha1.Provisioning) {}, good, caches.Settings{Settings: settings.Default()}, []string{"host-1=master-1 " + sum}},
+		{"the settings are malformed after a restart", func(*v1alpha1.Provisioning) {}, good, caches.Unread().Next(siteConfig(map[string]string{"x": "y"})),
 			[]string{"host-1=master-1 " + sum}},
-		{"the run has an image without an address", func(*v1alpha1.Provisioning) {}, Settings{Settings: settings.Default()}, good, nil},
+		{"the run has an image without an address", func(*v1alpha1.Provisioning) {}, caches.Settings{Settings: settings.Default()}, good, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			site, before := held(), edge(upload)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/reconciler/nodeskey"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/runs"
 	"github.com/akraino-icn/bpa/pkg/ssh"
@@ -77,7 +78,7 @@ func TestRunsEnroll(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, held(), []runtime.Object{edge(), sshKey()}, nil)
-			now, err := EnsureNodesKey(t.Context(), w.kube.CoreV1().Secrets(site), edge(), rand.Reader)
+			now, err := nodeskey.Ensure(t.Context(), w.kube.CoreV1().Secrets(site), edge(), rand.Reader)
 			if err != nil {
 				t.Fatal(err)
 			}

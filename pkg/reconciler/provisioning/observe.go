@@ -15,6 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/change"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/ssh"
@@ -164,7 +165,7 @@ func (r *Reconciler) observeDeletion(ctx context.Context, p *v1alpha1.Provisioni
 
 // observeSpec builds the request of this reconcile. All decisions and actions of the reconcile use
 // this request.
-func observeSpec(p *v1alpha1.Provisioning, settings Settings, secretVars map[string]string, seen *plan.Seen) error {
+func observeSpec(p *v1alpha1.Provisioning, settings caches.Settings, secretVars map[string]string, seen *plan.Seen) error {
 	request, err := from.Provisioning(p, settings.Depot)
 	if err != nil {
 		return err
@@ -186,7 +187,7 @@ func observeSpec(p *v1alpha1.Provisioning, settings Settings, secretVars map[str
 // current spec. If another build of BPA started the run, that build may have computed another
 // digest for the same spec. Therefore observeStarted replaces the run's digest in seen by the
 // digest that this build computes for the run. The stored digest does not change.
-func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) error {
+func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisioning, settings caches.Settings, seen *plan.Seen) error {
 	cm, err := r.requestOf(ctx, p, seen.Newest())
 	if err != nil || cm == nil {
 		return err

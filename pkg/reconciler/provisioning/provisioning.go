@@ -18,6 +18,7 @@ import (
 	provisioningreconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/provisioning"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
@@ -32,14 +33,14 @@ type Reconciler struct {
 	secrets    corelisters.SecretLister
 	bindings   rbaclisters.RoleBindingLister
 	backups    listers.BackupLister
-	clusters   Clusters
+	clusters   caches.Clusters
 	// packages returns the list of the packages in the site's depot; nil: it is not known, because of the
 	// problem. newPackages returns the list that installations use, which do not wait for more uploads.
 	packages, newPackages func() (list *protocol.PackageList, problem string)
 	hosts                 Hosts
 	health                Monitor
 	queue                 *queue
-	settings              func() Settings
+	settings              func() caches.Settings
 	clock                 clock.PassiveClock
 	random                io.Reader
 	parsed                parsed

@@ -21,6 +21,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/settings"
 	"github.com/akraino-icn/bpa/pkg/software"
 )
@@ -263,7 +264,7 @@ func TestClusterOf(t *testing.T) {
 func TestSoftwareWaker(t *testing.T) {
 	all := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	softwares := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	if err := errors.Join(IndexClusters(all), IndexClusters(softwares)); err != nil {
+	if err := errors.Join(caches.IndexClusters(all), caches.IndexClusters(softwares)); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range []string{name, "edge-2", "edge-3"} {
@@ -284,7 +285,7 @@ func TestSoftwareWaker(t *testing.T) {
 		"one without a cluster": {func(w softwareWaker) { w.changed(tools(func(s *v1alpha1.Software) { s.Spec.Cluster = "none" })) }, nil},
 	} {
 		var got []string
-		test.happens(softwareWaker{NewClusters(all, softwares), listers.NewSoftwareLister(softwares), func(k key) { got = append(got, k.String()) }})
+		test.happens(softwareWaker{caches.NewClusters(all, softwares), listers.NewSoftwareLister(softwares), func(k key) { got = append(got, k.String()) }})
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}

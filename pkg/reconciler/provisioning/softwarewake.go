@@ -9,25 +9,26 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/reconciler/packages"
 	"github.com/akraino-icn/bpa/pkg/software"
 )
 
 // FollowDepot makes the watcher follow the depot in the site's settings, and starts it.
 func FollowDepot(ctx context.Context, cmw configmap.Watcher, depot *packages.Watcher) {
-	var site func() Settings
+	var site func() caches.Settings
 	follow := func() {
 		if site != nil && site().Invalid == "" {
 			depot.Follow(site().Depot)
 		}
 	}
-	site = WatchSettings(ctx, cmw, follow)
+	site = caches.WatchSettings(ctx, cmw, follow)
 	depot.Start(ctx)
 }
 
 // softwareWaker enqueues the Provisionings whose Softwares or their packages have changed.
 type softwareWaker struct {
-	clusters  Clusters
+	clusters  caches.Clusters
 	softwares listers.SoftwareLister
 	enqueue   func(key)
 }

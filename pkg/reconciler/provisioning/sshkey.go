@@ -13,6 +13,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/reconciler/nodeskey"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/runs"
 	"github.com/akraino-icn/bpa/pkg/ssh"
@@ -74,7 +75,7 @@ func (r *Reconciler) readKey(ctx context.Context, p *v1alpha1.Provisioning) (pla
 // ensureNodesKey is EnsureNodesKey. enroll means that the run has to install the key: it claims hosts, or it is not
 // known that the machines accept the key.
 func (r *Reconciler) ensureNodesKey(ctx context.Context, p *v1alpha1.Provisioning, next plan.Step) (fingerprint string, enroll bool, err error) {
-	fingerprint, err = EnsureNodesKey(ctx, r.kube.CoreV1().Secrets(p.Namespace), p, r.random)
+	fingerprint, err = nodeskey.Ensure(ctx, r.kube.CoreV1().Secrets(p.Namespace), p, r.random)
 	if err != nil {
 		return "", false, explainForeign(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 )
 
 // The files walk_*_test.go are a simulator of a site, in which the walk plays operations. walk_api_test.go is the API
@@ -68,7 +70,7 @@ func newSimServer(now func() time.Time) *simServer {
 	for _, kind := range cachedKinds {
 		s.caches[kind] = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	}
-	if err := errors.Join(s.caches[kindRun].AddIndexers(runIndex), s.caches[kindProvisioning].AddIndexers(waitingIndex), IndexClusters(s.caches[kindProvisioning]), IndexClusters(s.caches[kindSoftware])); err != nil {
+	if err := errors.Join(s.caches[kindRun].AddIndexers(runIndex), s.caches[kindProvisioning].AddIndexers(waitingIndex), caches.IndexClusters(s.caches[kindProvisioning]), caches.IndexClusters(s.caches[kindSoftware])); err != nil {
 		panic(err)
 	}
 	return s

@@ -32,6 +32,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/health"
 	"github.com/akraino-icn/bpa/pkg/health/monitor"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/settings"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/test/year"
@@ -110,17 +111,17 @@ func (w *simSite) restart() {
 	at := settings.Default()
 	at.Depot.URL = "https://depot.test"
 	nothing := func() (*protocol.PackageList, string) { return &protocol.PackageList{}, "" }
-	caches := w.server.caches
+	in := w.server.caches
 	w.controller = &Reconciler{
 		kube: simKube{c: w.client}, tekton: simTekton{c: w.client},
-		runs: tektonlisters.NewPipelineRunLister(caches[kindRun]), taskRuns: tektonlisters.NewTaskRunLister(caches[kindTask]),
-		configMaps: corelisters.NewConfigMapLister(caches[kindConfigMap]), secrets: corelisters.NewSecretLister(caches[kindSecret]),
-		bindings: rbaclisters.NewRoleBindingLister(caches[kindBinding]), backups: listers.NewBackupLister(caches[kindBackup]),
-		clusters: NewClusters(caches[kindProvisioning], caches[kindSoftware]),
+		runs: tektonlisters.NewPipelineRunLister(in[kindRun]), taskRuns: tektonlisters.NewTaskRunLister(in[kindTask]),
+		configMaps: corelisters.NewConfigMapLister(in[kindConfigMap]), secrets: corelisters.NewSecretLister(in[kindSecret]),
+		bindings: rbaclisters.NewRoleBindingLister(in[kindBinding]), backups: listers.NewBackupLister(in[kindBackup]),
+		clusters: caches.NewClusters(in[kindProvisioning], in[kindSoftware]),
 		packages: nothing, newPackages: nothing,
 		hosts: simHosts{w: w, c: w.client, live: simHostClient{c: w.client}}, health: simMonitor{w},
-		queue:    newQueue(caches[kindRun], caches[kindProvisioning], func(first, others []key) { w.wake(slices.Concat(first, others)) }),
-		settings: func() Settings { return Settings{Settings: at} }, clock: w.clock, random: rand.Reader,
+		queue:    newQueue(in[kindRun], in[kindProvisioning], func(first, others []key) { w.wake(slices.Concat(first, others)) }),
+		settings: func() caches.Settings { return caches.Settings{Settings: at} }, clock: w.clock, random: rand.Reader,
 		vars:          &varsCache{},
 		secretVersion: func(_, name string) string { return w.server.objects[kindSecret][name].GetResourceVersion() },
 	}

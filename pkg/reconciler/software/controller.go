@@ -13,8 +13,8 @@ import (
 	softwareinformer "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/software"
 	softwarereconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/software"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/reconciler/packages"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
 )
 
 // NewController creates the reconciler of Softwares. Package provisioning sets the selectors and the
@@ -23,11 +23,11 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	softwares, provisionings := softwareinformer.Get(ctx), provisioninginformer.Get(ctx)
 	configMaps := configmapinformer.Get(ctx, contract.LabelCluster)
 	depot := packages.Get(ctx)
-	clusters := provisioning.NewClusters(provisionings.Informer().GetIndexer(), softwares.Informer().GetIndexer())
+	clusters := caches.NewClusters(provisionings.Informer().GetIndexer(), softwares.Informer().GetIndexer())
 	r := &Reconciler{clusters: clusters, configMaps: configMaps.Lister(), packages: depot.Get}
 	impl := softwarereconciler.NewImpl(ctx, r)
 	all := func() { impl.GlobalResync(softwares.Informer()) }
-	r.settings = provisioning.WatchSettings(ctx, cmw, all)
+	r.settings = caches.WatchSettings(ctx, cmw, all)
 	wake := waker{clusters: clusters, softwares: softwares.Lister(), provisionings: provisionings.Lister(), enqueue: impl.EnqueueKey}
 	handle(ctx, softwares.Informer(), wake.softwareEvents(impl.Enqueue))
 	handle(ctx, provisionings.Informer(), wake.provisioningEvents())

@@ -18,15 +18,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/software"
 )
 
 // Reconciler reconciles Softwares. It makes no call but the update of a status that has changed.
 type Reconciler struct {
-	clusters   provisioning.Clusters
+	clusters   caches.Clusters
 	configMaps corelisters.ConfigMapLister
-	settings   func() provisioning.Settings
+	settings   func() caches.Settings
 	// packages returns the list of the packages in the site's depot; nil: it is not known, because of the
 	// problem.
 	packages func() (list *protocol.PackageList, problem string)

@@ -26,7 +26,7 @@ import (
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
@@ -103,7 +103,7 @@ func (w *world) row(node string, state contract.SoftwareState, message string) {
 func indexer(t *testing.T, objects ...any) cache.Indexer {
 	t.Helper()
 	all := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	if err := provisioning.IndexClusters(all); err != nil {
+	if err := caches.IndexClusters(all); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range objects {
@@ -146,9 +146,9 @@ func (w *world) visit(t *testing.T) (*v1alpha1.Software, int) {
 		_ = configMaps.Add(configMap(t, contract.InstalledName("edge-1"), contract.KeyInstalled, contract.Installed{Nodes: w.nodes}))
 	}
 	r := &Reconciler{
-		clusters: provisioning.NewClusters(provisionings, softwares), configMaps: corelisters.NewConfigMapLister(configMaps),
-		settings: func() provisioning.Settings {
-			s := provisioning.Settings{Settings: settings.Default()}
+		clusters: caches.NewClusters(provisionings, softwares), configMaps: corelisters.NewConfigMapLister(configMaps),
+		settings: func() caches.Settings {
+			s := caches.Settings{Settings: settings.Default()}
 			s.Depot.URL = url
 			return s
 		},

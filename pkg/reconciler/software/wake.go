@@ -11,12 +11,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 )
 
 // waker enqueues the Softwares that a change of another object affects.
 type waker struct {
-	clusters      provisioning.Clusters
+	clusters      caches.Clusters
 	softwares     listers.SoftwareLister
 	provisionings listers.ProvisioningLister
 	enqueue       func(types.NamespacedName)

@@ -13,7 +13,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
+	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 )
 
 // TestWaker: a change wakes the Softwares that it can affect, and no others.
@@ -55,7 +55,7 @@ func TestWaker(t *testing.T) {
 		var got []string
 		softwares, provisionings := indexer(t, byName, byLabel, foreign, homeless, elsewhere), indexer(t, edge)
 		w := waker{
-			clusters:      provisioning.NewClusters(provisionings, softwares),
+			clusters:      caches.NewClusters(provisionings, softwares),
 			softwares:     listers.NewSoftwareLister(softwares),
 			provisionings: listers.NewProvisioningLister(provisionings),
 			enqueue:       func(k types.NamespacedName) { got = append(got, k.String()) },

@@ -1,4 +1,4 @@
-package provisioning
+package caches
 
 import (
 	"context"
@@ -31,16 +31,16 @@ type Settings struct {
 	Invalid string
 }
 
-// unread returns the settings that apply until the ConfigMap is read for the first time. While they
+// Unread returns the settings that apply until the ConfigMap is read for the first time. While they
 // apply, no run starts, and no old run is deleted.
-func unread() Settings {
+func Unread() Settings {
 	s := Settings{Settings: settings.Default(), Invalid: "the site's settings have not been read yet"}
 	s.keepRuns()
 	return s
 }
 
-// next returns the settings that follow s after a change of the ConfigMap.
-func (s Settings) next(cm *corev1.ConfigMap) Settings {
+// Next returns the settings that follow s after a change of the ConfigMap.
+func (s Settings) Next(cm *corev1.ConfigMap) Settings {
 	parsed, err := settings.Parse(cm)
 	if err != nil {
 		s.Invalid = err.Error()
@@ -57,10 +57,10 @@ func (s *Settings) keepRuns() { s.RunHistory, s.RunHistoryAge = math.MaxInt, 0 }
 // It returns a function that returns the current settings. If there is no ConfigMap, they are invalid.
 func WatchSettings(ctx context.Context, cmw configmap.Watcher, changed func()) func() Settings {
 	var current atomic.Pointer[Settings]
-	initial := unread()
+	initial := Unread()
 	current.Store(&initial)
 	observe := func(cm *corev1.ConfigMap) {
-		next := current.Load().next(cm)
+		next := current.Load().Next(cm)
 		if next.Invalid != "" && cm.ResourceVersion != "" { // the watcher begins with a ConfigMap without one, also if there is a ConfigMap
 			logging.FromContext(ctx).Errorw("The site's settings are invalid: no run starts", "error", next.Invalid)
 		}

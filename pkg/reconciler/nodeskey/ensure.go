@@ -1,4 +1,4 @@
-package provisioning
+package nodeskey
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
-// EnsureNodesKey makes sure that the SSH key of a cluster exists, and returns the fingerprint of its public part.
+// Ensure makes sure that the SSH key of a cluster exists, and returns the fingerprint of its public part.
 // A key that is lost or damaged is replaced by another one, which the next run installs on the machines.
-func EnsureNodesKey(ctx context.Context, secrets owned.Client[*corev1.Secret], p *v1alpha1.Provisioning, random io.Reader) (string, error) {
+func Ensure(ctx context.Context, secrets owned.Client[*corev1.Secret], p *v1alpha1.Provisioning, random io.Reader) (string, error) {
 	name := contract.NodesKeyName(p.Name)
 	if have, err := secrets.Get(ctx, name, metav1.GetOptions{}); err == nil && metav1.IsControlledBy(have, p) {
 		if key, err := ssh.ParseKey(have.Data[corev1.SSHAuthPrivateKey]); err == nil {
