@@ -2,42 +2,27 @@ package provisioning
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"slices"
 	"time"
 
-	tektonclient "github.com/tektoncd/pipeline/pkg/client/injection/client"
 	tektonfactory "github.com/tektoncd/pipeline/pkg/client/injection/informers/factory/filtered"
-	runinformer "github.com/tektoncd/pipeline/pkg/client/injection/informers/pipeline/v1/pipelinerun/filtered"
-	taskruninformer "github.com/tektoncd/pipeline/pkg/client/injection/informers/pipeline/v1/taskrun/filtered"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
-	kubeclient "knative.dev/pkg/client/injection/kube/client"
-	configmapinformer "knative.dev/pkg/client/injection/kube/informers/core/v1/configmap/filtered"
-	secretinformer "knative.dev/pkg/client/injection/kube/informers/core/v1/secret/filtered"
 	kubefactory "knative.dev/pkg/client/injection/kube/informers/factory/filtered"
-	rolebindinginformer "knative.dev/pkg/client/injection/kube/informers/rbac/v1/rolebinding/filtered"
 	"knative.dev/pkg/configmap"
 	"knative.dev/pkg/controller"
-	"knative.dev/pkg/injection"
 	"knative.dev/pkg/logging"
 	"knative.dev/pkg/reconciler"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
-	backupinformer "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/backup"
-	provisioninginformer "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/provisioning"
-	softwareinformer "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/software"
 	provisioningreconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/provisioning"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/health/monitor"
-	hostcache "github.com/akraino-icn/bpa/pkg/hosts/cache"
 	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
-	"github.com/akraino-icn/bpa/pkg/reconciler/packages"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
@@ -52,40 +37,10 @@ func WithSelectors(ctx context.Context) context.Context {
 	return kubefactory.WithSelectors(tektonfactory.WithSelectors(ctx, contract.LabelCluster, contract.LabelBackup), contract.LabelCluster)
 }
 
-// NewController creates the reconciler with its clients and informers. It is the only function that
-// reads them from the context.
+// NewController creates the reconciler with its clients and informers.
 func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
-	logger := logging.FromContext(ctx)
-	provisionings := provisioninginformer.Get(ctx)
-	backups := backupinformer.Get(ctx)
-	softwares := softwareinformer.Get(ctx)
-	depot := packages.Get(ctx)
-	runs := runinformer.Get(ctx, contract.LabelCluster)
-	taskRuns := taskruninformer.Get(ctx, contract.LabelCluster)
-	configMaps := configmapinformer.Get(ctx, contract.LabelCluster)
-	secrets := secretinformer.Get(ctx, contract.LabelCluster)
-	bindings := rolebindinginformer.Get(ctx, contract.LabelCluster)
-	siteHosts, err := hostcache.New(ctx, injection.GetConfig(ctx))
-	if err != nil {
-		logger.Fatalw("Cannot watch hosts", "error", err)
-	}
-
-	r := &Reconciler{
-		kube:       kubeclient.Get(ctx),
-		tekton:     tektonclient.Get(ctx),
-		runs:       runs.Lister(),
-		taskRuns:   taskRuns.Lister(),
-		configMaps: configMaps.Lister(),
-		secrets:    secrets.Lister(),
-		bindings:   bindings.Lister(),
-		backups:    backups.Lister(),
-		clusters:   caches.NewClusters(provisionings.Informer().GetIndexer(), softwares.Informer().GetIndexer()),
-		packages:   depot.Get, newPackages: depot.Newest,
-		hosts:  siteHosts,
-		clock:  clock.RealClock{},
-		random: rand.Reader,
-		vars:   &varsCache{},
-	}
+	in := inputsOf(ctx)
+	r := in.reconciler(ctx)
 	// A replica that is no leader any more does not look at the clusters of another leader.
 	var looks *monitor.Monitor
 	impl := provisioningreconciler.NewImpl(ctx, r, func(impl *controller.Impl) controller.Options {
@@ -96,39 +51,14 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	})
 	r.health = looks
 	go looks.Run(ctx)
-	r.settings = caches.WatchSettings(ctx, cmw, func() { impl.GlobalResync(provisionings.Informer()) })
-	FollowDepot(ctx, cmw, depot)
+	r.settings = caches.WatchSettings(ctx, cmw, func() { impl.GlobalResync(in.provisionings.Informer()) })
+	FollowDepot(ctx, cmw, in.packages)
+	r.queue = watchQueue(ctx, in.runs.Informer(), in.provisionings.Informer(), func() int { return r.settings().MaxRuns }, impl)
 
-	r.queue = watchQueue(ctx, runs.Informer(), provisionings.Informer(), func() int { return r.settings().MaxRuns }, impl)
-	handle(ctx, provisionings.Informer(), impl.Enqueue)
-	addHandler(ctx, provisionings.Informer(), forgetDeleted(looks.Forget, r.parsed.forget, r.vars.forget))
-	// The label contract.LabelCluster has the name of the Provisioning. Runs and their TaskRuns
-	// have this label, and so do the objects that the controller or the tasks write.
-	byLabel := impl.EnqueueLabelOfNamespaceScopedResource("", contract.LabelCluster)
-	for _, i := range []cache.SharedIndexInformer{runs.Informer(), taskRuns.Informer(), secrets.Informer()} {
-		handle(ctx, i, byLabel)
-	}
-	handle(ctx, bindings.Informer(), enqueueTenant(impl.EnqueueKey))
-	handle(ctx, configMaps.Informer(), func(o any) {
-		if k, is := ofProgress(o); is {
-			impl.EnqueueKeyAfter(k, progressDelay(r.queue.flight()))
-			return
-		}
-		byLabel(o)
-	})
-
-	wake := waker{lister: provisionings.Lister(), pools: provisionings.Informer().GetIndexer(), busy: r.queue.busy, enqueue: impl.EnqueueKey}
-	addHandler(ctx, backups.Informer(), controller.HandleAll(wake.backupChanged))
-	wakeSoftware := softwareWaker{clusters: r.clusters, softwares: softwares.Lister(), enqueue: impl.EnqueueKey}
-	addHandler(ctx, softwares.Informer(), wakeSoftware.handler())
-	depot.OnChange(wakeSoftware.packagesChanged)
-	if err := errors.Join(caches.IndexClusters(provisionings.Informer()), caches.IndexClusters(softwares.Informer()), siteHosts.Watch(ctx, wake.hostChanged), siteHosts.WatchTenants(ctx, wake.granted, wake.tenantChanged), siteHosts.Start(ctx)); err != nil {
-		logger.Fatalw("Cannot index the caches or watch hosts", "error", err)
-	}
-	go logOrphans(ctx, provisionings, siteHosts)
-	if r.secretVersion, err = watchSecrets(ctx, injection.GetConfig(ctx), wake.secretChanged); err != nil {
-		logger.Fatalw("Cannot watch Secrets", "error", err)
-	}
+	in.wakeByOwn(ctx, impl, r.queue)
+	addHandler(ctx, in.provisionings.Informer(), forgetDeleted(looks.Forget, r.parsed.forget, r.vars.forget))
+	in.wakeByOthers(ctx, impl, r)
+	go logOrphans(ctx, in.provisionings, in.hosts)
 	return impl
 }
 

@@ -26,7 +26,52 @@ import (
 // run starts, and during deletion.
 func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now time.Time) (plan.Seen, error) {
 	settings := r.settings()
-	seen := plan.Seen{
+	seen := asWritten(p, settings)
+	secretVars, problem, err := r.observeVars(ctx, p, seen.Deleting)
+	if seen.Vars = problem; err != nil {
+		return seen, err
+	}
+	if err = observeSpec(p, settings, secretVars, &seen); err != nil {
+		seen.Invalid = err.Error()
+	}
+	if seen.Deleting {
+		err = r.observeDeletion(ctx, p, &seen)
+	} else {
+		err = r.observeRuns(p, &seen)
+	}
+	if err != nil {
+		return seen, err
+	}
+	err = inOrder(
+		func() error { return r.observePlugins(p, &seen) },
+		func() error { return r.observeStarted(ctx, p, settings, &seen) },
+		func() error { return r.observeLastRemoval(ctx, p, &seen) },
+		func() error { return r.observeObjects(ctx, p, now, &seen) },
+		func() error { return r.observeKeyChange(ctx, p, &seen) },
+		func() error { return r.observeSite(ctx, p, &seen) },
+		func() error { return r.observeSoftware(ctx, p, &seen) },
+		func() error { return r.observeBackups(ctx, p, &seen) },
+		func() error { return r.observeHealth(p, settings, &seen) },
+	)
+	if err != nil {
+		return seen, err
+	}
+	return r.observeNext(ctx, p, seen, now)
+}
+
+// inOrder calls the functions until one fails, and returns its error.
+func inOrder(all ...func() error) error {
+	for _, one := range all {
+		if err := one(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asWritten returns what the Provisioning itself says, and the limits of the site.
+func asWritten(p *v1alpha1.Provisioning, settings caches.Settings) plan.Seen {
+	return plan.Seen{
 		Namespace:       p.Namespace,
 		Name:            p.Name,
 		Generation:      p.Generation,
@@ -50,49 +95,6 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		Settings:    settings.Invalid,
 		Depot:       from.DepotProblem(p, settings.Depot),
 	}
-	secretVars, problem, err := r.observeVars(ctx, p, seen.Deleting)
-	if seen.Vars = problem; err != nil {
-		return seen, err
-	}
-	if err = observeSpec(p, settings, secretVars, &seen); err != nil {
-		seen.Invalid = err.Error()
-	}
-	if seen.Deleting {
-		err = r.observeDeletion(ctx, p, &seen)
-	} else {
-		err = r.observeRuns(p, &seen)
-	}
-	if err != nil {
-		return seen, err
-	}
-	if err := r.observePlugins(p, &seen); err != nil {
-		return seen, err
-	}
-	if err := r.observeStarted(ctx, p, settings, &seen); err != nil {
-		return seen, err
-	}
-	if err := r.observeLastRemoval(ctx, p, &seen); err != nil {
-		return seen, err
-	}
-	if err := r.observeObjects(ctx, p, now, &seen); err != nil {
-		return seen, err
-	}
-	if err := r.observeKeyChange(ctx, p, &seen); err != nil {
-		return seen, err
-	}
-	if err := r.observeSite(ctx, p, &seen); err != nil {
-		return seen, err
-	}
-	if err := r.observeSoftware(ctx, p, &seen); err != nil {
-		return seen, err
-	}
-	if err := r.observeBackups(ctx, p, &seen); err != nil {
-		return seen, err
-	}
-	if err := r.observeHealth(p, settings, &seen); err != nil {
-		return seen, err
-	}
-	return r.observeNext(ctx, p, seen, now)
 }
 
 // numbered returns the largest number of the runs in the status; 0: there is none.
