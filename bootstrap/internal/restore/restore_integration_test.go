@@ -598,7 +598,11 @@ func TestABackupOntoAFullDiskLeavesTheOthers(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no space left on device: free space in "+s.To) {
 		t.Errorf("%v", err)
 	}
-	if all, err := backup.List(s.To, first.Machine); err != nil || len(all) != 1 || all[0].Path != first.Path {
+	to, err := s.Target(t.Context(), site.Layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := backup.List(t.Context(), to, first.Machine); err != nil || len(all) != 1 || all[0].Path != first.Path {
 		t.Errorf("%v, %v", all, err)
 	}
 	if left, err := filepath.Glob(filepath.Join(s.To, "*.partial")); err != nil || len(left) > 0 {
