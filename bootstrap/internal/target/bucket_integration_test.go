@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go/aws"
 	"github.com/aws/aws-sdk-go/service/s3"
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/target/targettest"
@@ -105,7 +106,7 @@ func startS3(t *testing.T) *s3Server {
 		t.Fatal(err)
 	}
 	start(t, s.address, []string{"ROOT_ACCESS_KEY=owner", "ROOT_SECRET_KEY=" + targettest.Password},
-		build(t, "S3_SERVER", "../../../test/s3", "github.com/versity/versitygw/cmd/versitygw"), "--port", s.address, "--cert", s.ca, "--key", keyFile, "--iam-dir", iam, "posix", s.dir)
+		build(t, "S3_SERVER", "../../../test/s3", "github.com/versity/versitygw/cmd/versitygw"), "--port", s.address, "--cert", s.ca, "--key", keyFile, "--iam-dir", iam, "posix", "--versioning-dir", t.TempDir(), s.dir)
 	return s
 }
 
@@ -208,4 +209,42 @@ func TestABucketThatRefuses(t *testing.T) {
 	lists(t, b)
 	_, err := b.Open(t.Context(), one)
 	says(t, "no such file", err, "NoSuchKey", "machine backup list")
+}
+
+// With object lock, whoever has the machine's credentials can hide a backup, but not destroy it.
+func TestABucketWithObjectLock(t *testing.T) {
+	s := startS3(t)
+	to := s3Target(t, "s3://locked/site-1?endpoint=https://"+s.address, Access{Credentials: s3Keys(t, "owner", targettest.Password), CA: s.ca})
+	if _, err := to.client.CreateBucketWithContext(t.Context(), &s3.CreateBucketInput{Bucket: &to.name, ObjectLockEnabledForBucket: aws.Bool(true)}); err != nil {
+		t.Fatal(err)
+	}
+	retention := s3.ObjectLockConfiguration{ObjectLockEnabled: aws.String("Enabled"), Rule: &s3.ObjectLockRule{DefaultRetention: &s3.DefaultRetention{Mode: aws.String("COMPLIANCE"), Days: aws.Int64(1)}}}
+	if _, err := to.client.PutObjectLockConfigurationWithContext(t.Context(), &s3.PutObjectLockConfigurationInput{Bucket: &to.name, ObjectLockConfiguration: &retention}); err != nil {
+		t.Fatal(err)
+	}
+	small, large := "small", strings.Repeat("0123456789abcdef", partSize/16+1)
+	for name, text := range map[string]string{one: small, two: large} {
+		if err := write(t, to, name, text); err != nil {
+			t.Fatal(err)
+		}
+		if err := to.Remove(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lists(t, to)
+	versions, err := to.client.ListObjectVersionsWithContext(t.Context(), &s3.ListObjectVersionsInput{Bucket: &to.name})
+	if err != nil || len(versions.Versions) != 2 {
+		t.Fatalf("%v, %v", versions, err)
+	}
+	for _, v := range versions.Versions {
+		_, err := to.client.DeleteObjectWithContext(t.Context(), &s3.DeleteObjectInput{Bucket: &to.name, Key: v.Key, VersionId: v.VersionId})
+		says(t, "removal of a version", to.explain("remove from", err), "remove from the bucket locked", "AccessDenied")
+		object, err := to.client.GetObjectWithContext(t.Context(), &s3.GetObjectInput{Bucket: &to.name, Key: v.Key, VersionId: v.VersionId})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(object.Body); err != nil || string(text) != small && string(text) != large {
+			t.Errorf("%d bytes, %v", len(text), err)
+		}
+	}
 }
