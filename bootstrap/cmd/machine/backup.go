@@ -16,6 +16,7 @@ import (
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/backup"
 	"github.com/akraino-icn/bpa/bootstrap/internal/config"
+	"github.com/akraino-icn/bpa/bootstrap/internal/kubernetes"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
 	"github.com/akraino-icn/bpa/bootstrap/internal/target"
@@ -222,6 +223,23 @@ func etcdRuns(ctx context.Context, l layout.Layout) error {
 		}
 	}
 	return errors.Join(errors.New("etcd does not run, so it cannot be backed up: run `machine start` first"), err)
+}
+
+// publishLimit is how long the supervisor waits for the API server, which may hang.
+const publishLimit = 5 * time.Second
+
+// publishBackups says in the API server of the machine when the machine was backed up.
+func publishBackups(ctx context.Context, l layout.Layout) error {
+	api, err := kubernetes.NewClient(layout.APIServer, l.PKI())
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, publishLimit)
+	defer cancel()
+	if err := backup.Publish(ctx, l, api); err != nil {
+		return fmt.Errorf("publish the age of the last backup: %w", err)
+	}
+	return nil
 }
 
 // schedule makes backups when they are due. Each is made by a process of its own: a target on a network that does not

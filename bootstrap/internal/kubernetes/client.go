@@ -67,6 +67,17 @@ func (c *Client) Patch(ctx context.Context, path string, fields any) error {
 	return err
 }
 
+// Apply makes the object at a path one that has the fields of an object, and creates it if it does not exist
+// (server-side apply).
+func (c *Client) Apply(ctx context.Context, path string, object any) error {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	_, err = c.do(ctx, http.MethodPatch, path+"?fieldManager=bpa-machine&force=true", text, "application/apply-patch+yaml")
+	return err
+}
+
 // busyLimit is how long a request is repeated while the API server is too busy for it, or still reads what it has stored.
 const busyLimit = time.Minute
 

@@ -622,3 +622,67 @@ func await(t *testing.T, what string, done func() bool) {
 		}
 	}
 }
+
+// TestTheAgeOfTheBackupIsPublished: the ConfigMap that `kubectl bpa status` reads.
+func TestTheAgeOfTheBackupIsPublished(t *testing.T) {
+	site := newMachine(t, filepath.Join(t.TempDir(), "site"))
+	site.setUp(t)
+	site.start(t, config.ControlPlane.Etcd, config.ControlPlane.APIServer)
+	defer site.s.Stop()
+	api := site.api(t)
+	publish := func() (data map[string]string, version string) {
+		t.Helper()
+		if err := backup.Publish(t.Context(), site.Layout, api); err != nil {
+			t.Fatal(err)
+		}
+		var found struct {
+			Metadata struct{ ResourceVersion string }
+			Data     map[string]string
+		}
+		err := api.Get(t.Context(), "/api/v1/namespaces/bpa-system/configmaps/machine-backup", &found)
+		if err != nil && !errors.Is(err, kubernetes.ErrNotFound) {
+			t.Fatal(err)
+		}
+		return found.Data, found.Metadata.ResourceVersion
+	}
+	if _, version := publish(); version != "" {
+		t.Errorf("published on a machine without BPA: %s", version)
+	}
+	site.kubectl(t, "", "create", "namespace", "bpa-system")
+	data, version := publish()
+	if len(data) != 0 || version == "" {
+		t.Errorf("without settings: %v, version %q", data, version)
+	}
+	public, err := backup.NewKey(filepath.Join(t.TempDir(), "key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := backup.Settings{Recipient: public, To: t.TempDir(), Every: "24h", Keep: 1, SameDisk: true}
+	if err := s.Write(t.Context(), site.Layout); err != nil {
+		t.Fatal(err)
+	}
+	noon := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	if _, err := backup.Make(t.Context(), site.Layout, s, site.etcd(), backup.Scheduled, noon); err != nil {
+		t.Fatal(err)
+	}
+	data, made := publish()
+	if diff := cmp.Diff(map[string]string{"every": "24h", "time": "2026-11-28T12:00:00Z"}, data); diff != "" || made == version {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, again := publish(); again != made {
+		t.Error("the object is written although nothing has changed")
+	}
+	s.To = "/none"
+	if _, err := backup.Make(t.Context(), site.Layout, s, site.etcd(), backup.Scheduled, noon.Add(time.Hour)); err == nil {
+		t.Fatal("a backup to no folder")
+	}
+	if data, _ := publish(); data["failed"] != "2026-11-28T13:00:00Z" || data["time"] != "2026-11-28T12:00:00Z" {
+		t.Errorf("after a failure: %v", data)
+	}
+	if err := os.Remove(site.BackupSettings()); err != nil {
+		t.Fatal(err)
+	}
+	if data, _ := publish(); data["every"] != "" {
+		t.Errorf("without settings again: %v", data)
+	}
+}
