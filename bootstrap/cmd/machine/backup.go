@@ -31,7 +31,7 @@ func machineEtcd(l layout.Layout) backup.Etcd {
 
 func backupCommand(l layout.Layout) *cobra.Command {
 	var to addressFlags
-	var withDepot, scheduled bool
+	var withDepot, withBackups, scheduled bool
 	cmd := &cobra.Command{
 		Use:   "backup",
 		Short: "Back up the running machine: all objects, keys, tokens and settings, encrypted",
@@ -65,6 +65,9 @@ func backupCommand(l layout.Layout) *cobra.Command {
 			if err == nil {
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), found.Path)
 			}
+			if err == nil && (withBackups || scheduled && s.Backups) {
+				err = copyBackups(cmd, l, s, scheduled)
+			}
 			if err == nil && withDepot {
 				err = copyDepot(cmd, l, s, found)
 			}
@@ -73,6 +76,7 @@ func backupCommand(l layout.Layout) *cobra.Command {
 	}
 	to.add(cmd, "target of this backup, instead of the configured one: "+forms)
 	cmd.Flags().BoolVar(&withDepot, "with-depot", false, "then copy the content of the depot that the folder lacks; it is not encrypted")
+	cmd.Flags().BoolVar(&withBackups, "with-backups", false, "then copy the Backups of clusters that the target lacks, which are encrypted")
 	cmd.Flags().BoolVar(&scheduled, "scheduled", false, "this backup counts as one of the schedule")
 	_ = cmd.Flags().MarkHidden("scheduled")
 	cmd.AddCommand(backupConfigureCommand(l), backupKeyCommand(), backupListCommand(l))
@@ -122,6 +126,9 @@ func backupConfigureCommand(l layout.Layout) *cobra.Command {
 				if !given("keep") {
 					s.Keep = have.Keep
 				}
+				if !given("with-backups") {
+					s.Backups = have.Backups
+				}
 				if !given("same-disk") && !given("to") {
 					s.SameDisk = have.SameDisk
 				}
@@ -143,6 +150,7 @@ func backupConfigureCommand(l layout.Layout) *cobra.Command {
 	to.add(cmd, "target of the backups: "+forms)
 	cmd.Flags().StringVar(&s.Every, "every", s.Every, "interval of the schedule")
 	cmd.Flags().IntVar(&s.Keep, "keep", s.Keep, "how many backups of the schedule are kept, and as many of those before `machine up`")
+	cmd.Flags().BoolVar(&s.Backups, "with-backups", false, "after each backup of the schedule, copy the Backups of clusters that the target lacks")
 	cmd.Flags().BoolVar(&s.SameDisk, "same-disk", false, "permit a folder on the disk of the state folder")
 	return cmd
 }

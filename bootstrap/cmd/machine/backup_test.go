@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,8 +45,22 @@ func configured(t *testing.T) (layout.Layout, backup.Settings) {
 
 func TestBackupsAreConfigured(t *testing.T) {
 	l, s := configured(t)
+	for _, with := range []bool{true, false} {
+		if _, err := runCommand(t, l, "backup", "configure", fmt.Sprintf("--with-backups=%t", with)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := runCommand(t, l, "backup", "configure", "--keep", "3"); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := backup.ReadSettings(l); err != nil || s.Backups != with {
+			t.Errorf("%+v, %v", s, err)
+		}
+	}
 	if out, err := runCommand(t, l, "backup", "list"); err != nil || out != "TIME  KIND  FILE\n" {
 		t.Errorf("%q, %v", out, err)
+	}
+	if _, err := runCommand(t, l, "restore-backups"); err == nil || !strings.Contains(err.Error(), "admin.crt") { // there are no keys
+		t.Errorf("%v", err)
 	}
 	if _, err := runCommand(t, l, "backup"); err == nil || !strings.Contains(err.Error(), "apiserver-etcd.crt") { // there are no keys
 		t.Errorf("%v", err)

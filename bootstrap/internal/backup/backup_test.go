@@ -409,6 +409,14 @@ func TestStatusWarns(t *testing.T) {
 			t.Errorf("after %s: %s", after, status)
 		}
 	}
+	for failed, warns := range map[error]bool{errors.New("Backup site/nightly: no space"): true, nil: false} {
+		if err := RecordCopies(s.l, failed); err != nil {
+			t.Fatal(err)
+		}
+		if status := Status(s.l, noon.Add(time.Minute)); strings.Contains(status, "\nWARNING: not all Backups of clusters were copied: Backup site/nightly: no space") != warns {
+			t.Errorf("after %v: %s", failed, status)
+		}
+	}
 	put(t, s.l.BackupSettings(), "keeep: 7")
 	if status := Status(s.l, noon); !strings.Contains(status, "WARNING: the machine is not backed up") || !strings.Contains(status, "keeep") {
 		t.Error(status)

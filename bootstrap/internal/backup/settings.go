@@ -28,6 +28,8 @@ type Settings struct {
 	// SameDisk permits a folder on the file system of the state folder. Otherwise such a folder is an error, because a
 	// folder whose disk is not mounted looks like it.
 	SameDisk bool `json:"sameDisk,omitempty"`
+	// Backups says that the schedule copies the Backups of clusters too.
+	Backups bool `json:"backups,omitempty"`
 	// Credentials and CA are files, which the client of a target on a server reads.
 	Credentials string `json:"credentials,omitempty"`
 	CA          string `json:"ca,omitempty"`

@@ -3,7 +3,6 @@
 package target
 
 import (
-	"bytes"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -11,14 +10,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"net"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go/aws"
 	"github.com/aws/aws-sdk-go/service/s3"
@@ -31,58 +27,6 @@ type s3Server struct {
 	address, dir, ca string
 }
 
-func build(t *testing.T, variable, module, program string) string {
-	t.Helper()
-	if binary := os.Getenv(variable); binary != "" {
-		return binary
-	}
-	binary := filepath.Join(t.TempDir(), "server")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", binary, program)
-	cmd.Dir = module
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", program, err, out)
-	}
-	return binary
-}
-
-// start starts a server, and waits until its address accepts connections.
-func start(t *testing.T, address string, env []string, program string, args ...string) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), env...)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-		if t.Failed() {
-			t.Logf("the server said:\n%s", out.String())
-		}
-	})
-	tick, limit := time.NewTicker(50*time.Millisecond), time.After(time.Minute)
-	defer tick.Stop()
-	for {
-		if c, err := net.Dial("tcp", address); err == nil {
-			_ = c.Close()
-			return
-		}
-		select {
-		case err := <-ended:
-			ended <- err
-			t.Fatalf("the server has ended: %v", err)
-		case <-limit:
-			t.Fatalf("nobody listens at %s", address)
-		case <-tick.C:
-		}
-	}
-}
-
 func startS3(t *testing.T) *s3Server {
 	t.Helper()
 	tls := httptest.NewTLSServer(nil) // for its certificate, which is for 127.0.0.1
@@ -91,7 +35,7 @@ func startS3(t *testing.T) *s3Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &s3Server{address: nobody(t), dir: t.TempDir()}
+	s := &s3Server{address: targettest.Nobody(t), dir: t.TempDir()}
 	s.ca = targettest.File(t, 0o644, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tls.Certificate().Raw})))
 	keyFile := targettest.File(t, 0o600, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))
 	users, err := json.Marshal(map[string]any{"accessAccounts": map[string]any{"stranger": map[string]string{"access": "stranger", "secret": targettest.Password, "role": "user"}}})
@@ -105,8 +49,8 @@ func startS3(t *testing.T) *s3Server {
 	if err := os.Mkdir(filepath.Join(s.dir, "backups"), 0o755); err != nil { // a bucket
 		t.Fatal(err)
 	}
-	start(t, s.address, []string{"ROOT_ACCESS_KEY=owner", "ROOT_SECRET_KEY=" + targettest.Password},
-		build(t, "S3_SERVER", "../../../test/s3", "github.com/versity/versitygw/cmd/versitygw"), "--port", s.address, "--cert", s.ca, "--key", keyFile, "--iam-dir", iam, "posix", "--versioning-dir", t.TempDir(), s.dir)
+	targettest.Start(t, s.address, []string{"ROOT_ACCESS_KEY=owner", "ROOT_SECRET_KEY=" + targettest.Password},
+		targettest.Build(t, "S3_SERVER", "../../../test/s3", "github.com/versity/versitygw/cmd/versitygw"), "--port", s.address, "--cert", s.ca, "--key", keyFile, "--iam-dir", iam, "posix", "--versioning-dir", t.TempDir(), s.dir)
 	return s
 }
 
@@ -195,7 +139,7 @@ func TestABucketThatRefuses(t *testing.T) {
 		"another user":         {address, Access{s3Keys(t, "nobody", targettest.Password), s.ca}, []string{"InvalidAccessKeyId", "does not accept the credentials"}},
 		"an unknown authority": {address, Access{Credentials: owner.Credentials}, []string{"of an authority that this machine does not trust", "with --ca"}},
 		"another name":         {strings.Replace(address, "127.0.0.1", "localhost", 1), owner, []string{"is for another server"}},
-		"nobody answers":       {"s3://backups?endpoint=https://" + nobody(t), owner, []string{"does not answer", "check its address"}},
+		"nobody answers":       {"s3://backups?endpoint=https://" + targettest.Nobody(t), owner, []string{"does not answer", "check its address"}},
 		"without TLS":          {strings.Replace(address, "https", "http", 1), owner, []string{"the bucket backups at http://"}},
 		"another region":       {address + "&region=eu-1", owner, []string{"correct the region"}},
 	} {

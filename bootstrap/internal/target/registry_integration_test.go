@@ -14,8 +14,7 @@ import (
 // TestFilesInADepot stores files in the depot of another machine, which has the registry of the distribution project.
 // DEPOT names a binary that is already built.
 func TestFilesInADepot(t *testing.T) {
-	root, address := t.TempDir(), nobody(t)
-	start(t, address, nil, build(t, "DEPOT", "../../..", "./cmd/depot"), "--root", root, "--local-listen", address)
+	root, address := targettest.StartDepot(t)
 	token, err := os.ReadFile(filepath.Join(root, "local-token"))
 	if err != nil {
 		t.Fatal(err)

@@ -103,7 +103,7 @@ func TestARegistryThatRefuses(t *testing.T) {
 	}
 	says(t, "a certificate of another server", other.Check(t.Context()), "is for another server")
 
-	off, err := New("oci://"+nobody(t)+"/backups", Access{})
+	off, err := New("oci://"+targettest.Nobody(t)+"/backups", Access{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,17 +98,6 @@ func says(t *testing.T, what string, err error, want ...string) {
 	if err != nil && (strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), targettest.Password)) {
 		t.Errorf("%s: the message has several lines, or a credential: %v", what, err)
 	}
-}
-
-// nobody returns an address at which nothing listens.
-func nobody(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 func TestFilesInAFolder(t *testing.T) {
