@@ -84,8 +84,20 @@ func (m *machine) setUp(t *testing.T) {
 	}
 }
 
-// start starts components of the machine, etcd first.
+// start starts components of the machine, etcd first, and waits until they are ready.
 func (m *machine) start(t *testing.T, components ...func(config.ControlPlane) supervisor.Component) {
+	t.Helper()
+	m.begin(t, components...)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	if err := m.s.AwaitReady(ctx); err != nil {
+		log, _ := os.ReadFile(filepath.Join(m.log, components[len(components)-1](m.control).Name+".log"))
+		t.Fatalf("%v:\n%s", err, tail(log))
+	}
+}
+
+// begin starts components of the machine, etcd first.
+func (m *machine) begin(t *testing.T, components ...func(config.ControlPlane) supervisor.Component) {
 	t.Helper()
 	ports, err := host.FreePorts(4)
 	if err != nil {
@@ -106,12 +118,6 @@ func (m *machine) start(t *testing.T, components ...func(config.ControlPlane) su
 	}
 	if err := m.s.Apply(plan); err != nil {
 		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
-	if err := m.s.AwaitReady(ctx); err != nil {
-		log, _ := os.ReadFile(filepath.Join(m.log, plan.Components[len(plan.Components)-1].Name+".log"))
-		t.Fatalf("%v:\n%s", err, tail(log))
 	}
 }
 
@@ -545,8 +551,13 @@ func hold(t *testing.T, m *machine) {
 // fullDisk is a file system with room for a backup, but not for the data of an etcd.
 func fullDisk(t *testing.T) string {
 	t.Helper()
+	return smallDisk(t, "16m")
+}
+
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
 	at := t.TempDir()
-	if err := unix.Mount("tmpfs", at, "tmpfs", 0, "size=16m"); err != nil {
+	if err := unix.Mount("tmpfs", at, "tmpfs", 0, "size="+size); err != nil {
 		t.Fatalf("mount a tmpfs: %v (this test needs root)", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(at, unix.MNT_DETACH) })
