@@ -242,6 +242,7 @@ func publishBackups(ctx context.Context, l layout.Layout) error {
 	if err != nil {
 		return err
 	}
+	defer api.Close()
 	ctx, cancel := context.WithTimeout(ctx, publishLimit)
 	defer cancel()
 	if err := backup.Publish(ctx, l, api); err != nil {
