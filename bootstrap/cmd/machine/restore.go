@@ -123,6 +123,9 @@ func printReport(w io.Writer, l layout.Layout, r restore.Report, now time.Time) 
 	if len(r.Hosts) > 0 || len(r.Paused) > 0 {
 		fmt.Fprintln(w, "  kubectl bpa resume NAME")
 	}
+	if r.Missing > 0 {
+		fmt.Fprintln(w, "  machine restore-backups   brings the Backups of clusters back into the depot, if `machine backup --with-backups` has copied them")
+	}
 }
 
 func printHosts(w io.Writer, hosts []restore.Host) {

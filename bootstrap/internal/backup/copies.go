@@ -142,7 +142,7 @@ func (c Copies) each(ctx context.Context, t target.Target, do func(b ClusterBack
 		case ctx.Err() != nil:
 			return done, errors.Join(err, ctx.Err())
 		case failed != nil:
-			err = errors.Join(err, fmt.Errorf("Backup %s: %w", b, failed))
+			err = errors.Join(err, fmt.Errorf("copy Backup %s: %w", b, failed))
 		case copied:
 			done.Files, done.Bytes = done.Files+1, done.Bytes+b.Size
 		default:

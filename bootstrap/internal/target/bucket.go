@@ -62,7 +62,7 @@ func newBucket(u *url.URL, access Access) (*bucket, error) {
 	}
 	keys := credentials.NewSharedCredentials(access.Credentials, "default")
 	if _, err := keys.Get(); err != nil { // err may quote the file
-		return nil, fmt.Errorf("%s has no credentials in the format of AWS: a line [default], then aws_access_key_id = ... and aws_secret_access_key = ...", access.Credentials)
+		return nil, fmt.Errorf("%s has no credentials in the format of AWS, which has a line [default] and then the lines aws_access_key_id = ID and aws_secret_access_key = SECRET", access.Credentials)
 	}
 	transport, err := access.transport()
 	if err != nil {
