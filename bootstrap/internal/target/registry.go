@@ -187,6 +187,9 @@ func (r *repository) explain(action string, err error) error {
 	switch status.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		do = "grant the rights to pull, push and delete there to the owner of the login in " + r.access.Credentials
+		if status.StatusCode == http.StatusUnauthorized {
+			do = "the registry does not accept the login in " + r.access.Credentials + ": replace it, if it is wrong or has expired, or " + do
+		}
 		if r.access.Credentials == "" {
 			do = "the registry needs a login: write it to a file that only root can read, in the format of Docker's config.json, and name it with --credentials"
 		}

@@ -4,6 +4,7 @@ package target
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,4 +33,17 @@ func TestFilesInADepot(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, "another token", denied.Check(t.Context()), "401", "the owner of the login")
+
+	// Another client gets the file as it is, with its name.
+	if err := write(t, to, one, "content"); err != nil {
+		t.Fatal(err)
+	}
+	oras := targettest.Build(t, "ORAS", "../../../test/clients/modules/oras", "oras.land/oras/cmd/oras")
+	dir := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), oras, "pull", "--plain-http", "--output", dir, address+"/site/backups:"+one).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, one)); err != nil || string(text) != "content" {
+		t.Errorf("%q, %v", text, err)
+	}
 }
