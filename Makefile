@@ -139,6 +139,8 @@ integration: build ## Test with real servers and clients: kube-apiserver, Metal3
 	$(call debian,systemd-analyze,systemd)
 	go test -C bootstrap ./internal/cluster ./internal/config -tags integration -run "Metal3|Systemd|Secrets" -count=1
 	go test -C bootstrap ./internal/restore -tags integration -count=1 -timeout 15m
+	go test -C bootstrap ./internal/host -tags integration -run Network -count=1
+	DEPOT=$(BPA_STATE)/bin/depot go test -C bootstrap ./internal/backup ./internal/target -tags integration -count=1 -timeout 10m
 	$(call debian,mkfs.ext4,e2fsprogs)
 	$(call debian,losetup,mount)
 	go test -C bootstrap ./power -tags integration -count=1 -timeout 10m

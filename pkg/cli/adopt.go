@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/akraino-icn/bpa/pkg/adopt"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -22,7 +20,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/secretvars"
-	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
 type adoptOptions struct {
@@ -235,74 +232,6 @@ func (l *login) of(spec v1alpha1.SSHSpec, changed func(flag string) bool) {
 	}
 }
 
-// askAll asks the servers of the hosts.
-func (s *session) askAll(ctx context.Context, a *adoption, name string, wanted *v1alpha1.Provisioning, o *adoptOptions) ([]adopt.Server, error) {
-	there := a.site
-	if wanted != nil {
-		there = a.site.in(wanted.HostNamespace())
-	}
-	view, err := there.hosts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	n := namespaceFacts{keys: map[string]ssh.Key{}}
-	if err := a.site.addLogin(ctx, &n, o.login); err != nil {
-		return nil, err
-	}
-	if len(n.logins) == 0 {
-		return nil, fmt.Errorf("there is no Secret %s in namespace %s: make it from the SSH key of the site:\n  %s", o.login.secret, a.site.namespace,
-			a.site.kubectl("create secret generic "+o.login.secret, "--type=kubernetes.io/ssh-auth --from-file=ssh-privatekey=FILE"))
-	}
-	known, err := a.site.configMapOrNone(ctx, contract.KnownHostsName(name))
-	if err != nil {
-		return nil, err
-	}
-	if n.pins, err = ssh.ParsePins(known[contract.KeyKnownHosts]); err != nil {
-		return nil, fmt.Errorf("ConfigMap %s: %w", contract.KnownHostsName(name), err)
-	}
-	var asked []*askedHost
-	var servers []adopt.Server
-	for i := range view.facts {
-		h := &view.facts[i]
-		if len(o.hosts) > 0 && !slices.Contains(o.hosts, h.Name) {
-			continue
-		}
-		if err := there.readNetworkData(ctx, view.objects[i], h, resetOptions{}); err != nil {
-			return nil, err
-		}
-		host := n.asked(h, view.objects[i])
-		host.server.Member = true
-		asked, servers = append(asked, host), append(servers, adopt.Server{Host: *h})
-		a.objects[h.Name] = view.objects[i]
-	}
-	for _, name := range o.hosts {
-		if a.objects[name] == nil {
-			return nil, usageError(fmt.Errorf("--hosts names %s, which namespace %s does not have", name, there.namespace))
-		}
-	}
-	if len(asked) == 0 {
-		return nil, fmt.Errorf("there are no BareMetalHosts in namespace %s: register those of the cluster first, with externallyProvisioned: true", there.namespace)
-	}
-	if err := s.ask(ctx, asked, o.limit, markOf); err != nil {
-		return nil, err
-	}
-	for i := range asked {
-		servers[i].Answer = asked[i].answer
-	}
-	return servers, nil
-}
-
-// markOf says in words whose cluster is on a server.
-func markOf(a *askedHost) string {
-	switch {
-	case a.answer.Err != nil:
-		return string(a.standing)
-	case a.answer.User == contract.User{}:
-		return "has no mark of a cluster"
-	}
-	return "has the mark of " + clean(a.answer.User.Cluster())
-}
-
 // request makes the request of a Provisioning as the controller does, for the cluster with this identity.
 func (a *adoption) request(ctx context.Context, p *v1alpha1.Provisioning) (contract.Request, error) {
 	p = p.DeepCopy()
@@ -373,57 +302,4 @@ func (s *site) getOrNone(ctx context.Context, name string) (*v1alpha1.Provisioni
 		return nil, s.explain(err)
 	}
 	return p, nil
-}
-
-// page shows the hosts, the cluster, and what would be written.
-func (a *adoption) page(file string) (string, error) {
-	rows := [][]string{{"HOST", "SERVER", "NODE", "WHY"}}
-	var claims []string
-	for _, r := range a.plan.Rows {
-		rows = append(rows, []string{r.Host, string(r.Standing), dash(r.Node), clean(r.Why)})
-		if r.Node != "" {
-			claims = append(claims, r.Host)
-		}
-	}
-	r := a.plan.Record.Request
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\nCluster %s (%s): Kubernetes %s, pods %s, services %s\n", columns(rows), a.user.Cluster(), a.user.UID, clean(r.KubernetesVersion), clean(r.PodSubnet), clean(r.ServiceSubnet))
-	if file == "" && a.stored == nil {
-		u, err := a.site.manifest(a.plan.Provisioning)
-		if err != nil {
-			return "", err
-		}
-		text, err := yaml.Marshal(u.Object)
-		if err != nil {
-			return "", err
-		}
-		b.Write(text)
-	}
-	name := a.user.Name
-	fmt.Fprintf(&b, "Would be written:\n  Provisioning %s%s\n  ConfigMap %s: the record of %d nodes\n  ConfigMap %s: %d SSH host keys\n  claims of %s\n", name, source(file, a.stored),
-		contract.InstalledName(name), len(a.plan.Record.Nodes), contract.KnownHostsName(name), len(a.plan.Pins), dash(strings.Join(claims, ", ")))
-	for _, n := range a.plan.Notes {
-		fmt.Fprintf(&b, "%s.\n", clean(n))
-	}
-	if len(a.plan.Next) > 0 {
-		fmt.Fprintf(&b, "After that, BPA would: %s\n", clean(strings.Join(a.plan.Next, "; ")))
-	}
-	return b.String(), nil
-}
-
-func source(file string, stored *v1alpha1.Provisioning) string {
-	switch {
-	case file != "":
-		return " of " + file
-	case stored != nil:
-		return " as it is stored"
-	}
-	return ", derived as above"
-}
-
-func cleaned(texts []string) (all []string) {
-	for _, text := range texts {
-		all = append(all, clean(text))
-	}
-	return all
 }

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/adopt"
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
@@ -16,6 +18,74 @@ import (
 
 // mostOfCluster limits an answer of the cluster, in bytes. A node has about 10 KB.
 const mostOfCluster = 64 << 20
+
+// askAll asks the servers of the hosts.
+func (s *session) askAll(ctx context.Context, a *adoption, name string, wanted *v1alpha1.Provisioning, o *adoptOptions) ([]adopt.Server, error) {
+	there := a.site
+	if wanted != nil {
+		there = a.site.in(wanted.HostNamespace())
+	}
+	view, err := there.hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := namespaceFacts{keys: map[string]ssh.Key{}}
+	if err := a.site.addLogin(ctx, &n, o.login); err != nil {
+		return nil, err
+	}
+	if len(n.logins) == 0 {
+		return nil, fmt.Errorf("there is no Secret %s in namespace %s: make it from the SSH key of the site:\n  %s", o.login.secret, a.site.namespace,
+			a.site.kubectl("create secret generic "+o.login.secret, "--type=kubernetes.io/ssh-auth --from-file=ssh-privatekey=FILE"))
+	}
+	known, err := a.site.configMapOrNone(ctx, contract.KnownHostsName(name))
+	if err != nil {
+		return nil, err
+	}
+	if n.pins, err = ssh.ParsePins(known[contract.KeyKnownHosts]); err != nil {
+		return nil, fmt.Errorf("ConfigMap %s: %w", contract.KnownHostsName(name), err)
+	}
+	var asked []*askedHost
+	var servers []adopt.Server
+	for i := range view.facts {
+		h := &view.facts[i]
+		if len(o.hosts) > 0 && !slices.Contains(o.hosts, h.Name) {
+			continue
+		}
+		if err := there.readNetworkData(ctx, view.objects[i], h, resetOptions{}); err != nil {
+			return nil, err
+		}
+		host := n.asked(h, view.objects[i])
+		host.server.Member = true
+		asked, servers = append(asked, host), append(servers, adopt.Server{Host: *h})
+		a.objects[h.Name] = view.objects[i]
+	}
+	for _, name := range o.hosts {
+		if a.objects[name] == nil {
+			return nil, usageError(fmt.Errorf("--hosts names %s, which namespace %s does not have", name, there.namespace))
+		}
+	}
+	if len(asked) == 0 {
+		return nil, fmt.Errorf("there are no BareMetalHosts in namespace %s: register those of the cluster first, with externallyProvisioned: true", there.namespace)
+	}
+	if err := s.ask(ctx, asked, o.limit, markOf); err != nil {
+		return nil, err
+	}
+	for i := range asked {
+		servers[i].Answer = asked[i].answer
+	}
+	return servers, nil
+}
+
+// markOf says in words whose cluster is on a server.
+func markOf(a *askedHost) string {
+	switch {
+	case a.answer.Err != nil:
+		return string(a.standing)
+	case a.answer.User == contract.User{}:
+		return "has no mark of a cluster"
+	}
+	return "has the mark of " + clean(a.answer.User.Cluster())
+}
 
 // askCluster asks the cluster and its etcd, on the first control plane that answers.
 func (s *session) askCluster(ctx context.Context, user contract.User, servers []adopt.Server, limit time.Duration) (adopt.Cluster, error) {

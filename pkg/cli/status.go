@@ -47,46 +47,55 @@ func (s *session) status(ctx context.Context, name string, o *statusOptions) err
 	if err != nil {
 		return err
 	}
+	page, err := s.printStatus(ctx, site, name, o)
+	if err == nil && o.output.table() {
+		s.reportMachineBackup(ctx, site, page)
+	}
+	return err
+}
+
+// printStatus reports whether it has printed a page, and not a list.
+func (s *session) printStatus(ctx context.Context, site *site, name string, o *statusOptions) (page bool, err error) {
 	if name == "" {
 		all, err := site.list(ctx, o.scope)
 		switch {
 		case err != nil:
-			return err
+			return false, err
 		case !o.output.table():
 			list, err := printedList(site, pointers(all))
 			if err != nil {
-				return err
+				return false, err
 			}
-			return o.output.print(s.Out, list)
+			return false, o.output.print(s.Out, list)
 		case len(all) == 0 && o.scope.set():
 			_, err := fmt.Fprintf(s.ErrOut, "There is no Provisioning %s.\n", o.scope.where(site))
-			return err
+			return false, err
 		case len(all) > 1 || o.scope.set() || o.output.isWide():
 			_, err = fmt.Fprint(s.Out, s.table(all, o))
-			return err
+			return false, err
 		}
 	}
 	p, err := site.get(ctx, name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	switch {
 	case o.output.isWide():
 		_, err = fmt.Fprint(s.Out, s.table([]v1alpha1.Provisioning{*p}, o))
-		return err
+		return false, err
 	case !o.output.table():
 		u, err := site.printed(p)
 		if err != nil {
-			return err
+			return false, err
 		}
-		return o.output.print(s.Out, u)
+		return false, o.output.print(s.Out, u)
 	}
 	software, err := site.softwareFact(ctx, p)
 	if err != nil {
-		return err
+		return false, err
 	}
 	_, err = fmt.Fprint(s.Out, site.page(p, software, s.now()))
-	return err
+	return true, err
 }
 
 // table shows Provisionings, one per row, with the columns of kubectl get.

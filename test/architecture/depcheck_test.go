@@ -129,6 +129,8 @@ var layers = []layer{
 	{folder: "bootstrap/internal/supervisor/", ours: []string{"bootstrap/internal/disk/"}},
 	{folder: "bootstrap/internal/config/", ours: []string{"bootstrap/internal/"}},
 	{folder: "bootstrap/internal/host/", ours: []string{"bootstrap/internal/"}},
+	{folder: "bootstrap/internal/target/targettest/"},
+	{folder: "bootstrap/internal/target/", ours: []string{"bootstrap/internal/target/targettest/"}},
 	{folder: "bootstrap/internal/backup/", ours: []string{"bootstrap/internal/"}},
 	{folder: "bootstrap/internal/cluster/", ours: []string{"bootstrap/internal/", "bootstrap/manifests/"}},
 	{folder: "bootstrap/internal/restore/", ours: []string{"bootstrap/internal/"}},

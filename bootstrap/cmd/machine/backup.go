@@ -16,8 +16,10 @@ import (
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/backup"
 	"github.com/akraino-icn/bpa/bootstrap/internal/config"
+	"github.com/akraino-icn/bpa/bootstrap/internal/kubernetes"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
+	"github.com/akraino-icn/bpa/bootstrap/internal/target"
 )
 
 // backupLimit is the time for one backup, without the content of the depot.
@@ -28,12 +30,12 @@ func machineEtcd(l layout.Layout) backup.Etcd {
 }
 
 func backupCommand(l layout.Layout) *cobra.Command {
-	var to string
-	var withDepot, scheduled bool
+	var to addressFlags
+	var withDepot, withBackups, scheduled bool
 	cmd := &cobra.Command{
 		Use:   "backup",
 		Short: "Back up the running machine: all objects, keys, tokens and settings, encrypted",
-		Long: "Back up the running machine to the configured folder: all objects of its Kubernetes, keys, tokens, settings and the list of\n" +
+		Long: "Back up the running machine to the configured target: all objects of its Kubernetes, keys, tokens, settings and the list of\n" +
 			"the depot's content, encrypted for the configured key. `machine restore` reads it.\n" +
 			"A backup of this command is never removed; of the schedule, and of those before `machine up`, only the newest are kept.",
 		Args: cobra.NoArgs,
@@ -42,15 +44,18 @@ func backupCommand(l layout.Layout) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if to != "" {
-				if s.To, err = filepath.Abs(to); err != nil {
+			if to.address != "" {
+				if err := to.apply(&s); err != nil {
 					return err
 				}
 				s.SameDisk = false
-				if err := s.CheckFolder(l); errors.Is(err, backup.ErrSameDisk) { // the user has named the folder
+				if err := s.CheckDisk(l); errors.Is(err, backup.ErrSameDisk) { // the user has named the folder
 					fmt.Fprintf(cmd.ErrOrStderr(), "WARNING: %v\n", err)
 					s.SameDisk = true
 				}
+			}
+			if withDepot && !target.IsFolder(s.To) {
+				return fmt.Errorf("the content of the depot is copied to folders only, and %s is on a server: name a folder with --to", s.To)
 			}
 			kind := backup.Manual
 			if scheduled {
@@ -60,14 +65,18 @@ func backupCommand(l layout.Layout) *cobra.Command {
 			if err == nil {
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), found.Path)
 			}
+			if err == nil && (withBackups || scheduled && s.Backups) {
+				err = copyBackups(cmd, l, s, scheduled)
+			}
 			if err == nil && withDepot {
 				err = copyDepot(cmd, l, s, found)
 			}
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "folder for this backup, instead of the configured one")
+	to.add(cmd, "target of this backup, instead of the configured one: "+forms)
 	cmd.Flags().BoolVar(&withDepot, "with-depot", false, "then copy the content of the depot that the folder lacks; it is not encrypted")
+	cmd.Flags().BoolVar(&withBackups, "with-backups", false, "then copy the Backups of clusters that the target lacks, which are encrypted")
 	cmd.Flags().BoolVar(&scheduled, "scheduled", false, "this backup counts as one of the schedule")
 	_ = cmd.Flags().MarkHidden("scheduled")
 	cmd.AddCommand(backupConfigureCommand(l), backupKeyCommand(), backupListCommand(l))
@@ -92,8 +101,9 @@ func copyDepot(cmd *cobra.Command, l layout.Layout, s backup.Settings, found bac
 
 func backupConfigureCommand(l layout.Layout) *cobra.Command {
 	s := backup.Settings{Every: "24h", Keep: 7}
+	var to addressFlags
 	cmd := &cobra.Command{
-		Use:   "configure --recipient KEY --to DIR",
+		Use:   "configure --recipient KEY --to TARGET",
 		Short: "Say for which key, where and how often the machine is backed up",
 		Long: "Say for which key, where and how often the machine is backed up. The supervisor follows within a minute.\n" +
 			"Flags that are not given keep their values. `machine backup key` makes a key.",
@@ -108,24 +118,28 @@ func backupConfigureCommand(l layout.Layout) *cobra.Command {
 			}
 			given := cmd.Flags().Changed
 			if err == nil {
-				s.Recipient, s.To = cmp.Or(s.Recipient, have.Recipient), cmp.Or(s.To, have.To)
+				s.Recipient = cmp.Or(s.Recipient, have.Recipient)
+				s.To, s.Credentials, s.CA = have.To, have.Credentials, have.CA
 				if !given("every") {
 					s.Every = have.Every
 				}
 				if !given("keep") {
 					s.Keep = have.Keep
 				}
+				if !given("with-backups") {
+					s.Backups = have.Backups
+				}
 				if !given("same-disk") && !given("to") {
 					s.SameDisk = have.SameDisk
 				}
 			}
-			if s.Recipient == "" || s.To == "" {
-				return errors.New("name a public key with --recipient and a folder with --to: `machine backup key FILE` makes a key")
-			}
-			if s.To, err = filepath.Abs(s.To); err != nil {
+			if err := to.apply(&s); err != nil {
 				return err
 			}
-			if err := s.Write(l); err != nil {
+			if s.Recipient == "" || s.To == "" {
+				return errors.New("name a public key with --recipient and a target with --to: `machine backup key FILE` makes a key")
+			}
+			if err := s.Write(cmd.Context(), l); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "a backup is made every %s to %s for %s; %d are kept\n", s.Every, s.To, s.Recipient, s.Keep)
@@ -133,9 +147,10 @@ func backupConfigureCommand(l layout.Layout) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&s.Recipient, "recipient", "", "public key of age, which begins with age1; its private key must not be on this machine")
-	cmd.Flags().StringVar(&s.To, "to", "", "folder for the backups, on another disk")
+	to.add(cmd, "target of the backups: "+forms)
 	cmd.Flags().StringVar(&s.Every, "every", s.Every, "interval of the schedule")
 	cmd.Flags().IntVar(&s.Keep, "keep", s.Keep, "how many backups of the schedule are kept, and as many of those before `machine up`")
+	cmd.Flags().BoolVar(&s.Backups, "with-backups", false, "after each backup of the schedule, copy the Backups of clusters that the target lacks")
 	cmd.Flags().BoolVar(&s.SameDisk, "same-disk", false, "permit a folder on the disk of the state folder")
 	return cmd
 }
@@ -158,20 +173,19 @@ func backupKeyCommand() *cobra.Command {
 }
 
 func backupListCommand(l layout.Layout) *cobra.Command {
-	return &cobra.Command{
+	var to addressFlags
+	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the backups of this machine in the configured folder, the newest first",
-		Args:  cobra.NoArgs,
+		Short: "List the backups of this machine in the configured target, the newest first",
+		Long: "List the backups of this machine in the configured target, the newest first. With --to, list those of all machines in\n" +
+			"another target; this works on an empty machine too.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := backup.ReadSettings(l)
+			from, machine, err := to.list(l)
 			if err != nil {
 				return err
 			}
-			id, err := l.ID()
-			if err != nil {
-				return err
-			}
-			all, err := backup.List(s.To, id)
+			all, err := backup.List(cmd.Context(), from, machine)
 			if err != nil {
 				return err
 			}
@@ -183,6 +197,8 @@ func backupListCommand(l layout.Layout) *cobra.Command {
 			return w.Flush()
 		},
 	}
+	to.add(cmd, "target whose backups are listed, instead of the configured one: "+forms)
+	return cmd
 }
 
 // backupBeforeUp backs up a machine that is set up, before `up` changes it. Without settings, it does nothing.
@@ -217,7 +233,25 @@ func etcdRuns(ctx context.Context, l layout.Layout) error {
 	return errors.Join(errors.New("etcd does not run, so it cannot be backed up: run `machine start` first"), err)
 }
 
-// schedule makes backups when they are due. Each is made by a process of its own: a folder on a network that does not
+// publishLimit is how long the supervisor waits for the API server, which may hang.
+const publishLimit = 5 * time.Second
+
+// publishBackups says in the API server of the machine when the machine was backed up.
+func publishBackups(ctx context.Context, l layout.Layout) error {
+	api, err := kubernetes.NewClient(layout.APIServer, l.PKI())
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	ctx, cancel := context.WithTimeout(ctx, publishLimit)
+	defer cancel()
+	if err := backup.Publish(ctx, l, api); err != nil {
+		return fmt.Errorf("publish the age of the last backup: %w", err)
+	}
+	return nil
+}
+
+// schedule makes backups when they are due. Each is made by a process of its own: a target on a network that does not
 // answer must not hold up the supervisor.
 type schedule struct{ running atomic.Bool }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/backup"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/internal/target/targettest"
 )
 
 // configured returns a machine on which an operator has configured backups, with the commands of docs/site.md.
@@ -43,8 +45,22 @@ func configured(t *testing.T) (layout.Layout, backup.Settings) {
 
 func TestBackupsAreConfigured(t *testing.T) {
 	l, s := configured(t)
+	for _, with := range []bool{true, false} {
+		if _, err := runCommand(t, l, "backup", "configure", fmt.Sprintf("--with-backups=%t", with)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := runCommand(t, l, "backup", "configure", "--keep", "3"); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := backup.ReadSettings(l); err != nil || s.Backups != with {
+			t.Errorf("%+v, %v", s, err)
+		}
+	}
 	if out, err := runCommand(t, l, "backup", "list"); err != nil || out != "TIME  KIND  FILE\n" {
 		t.Errorf("%q, %v", out, err)
+	}
+	if _, err := runCommand(t, l, "restore-backups"); err == nil || !strings.Contains(err.Error(), "admin.crt") { // there are no keys
+		t.Errorf("%v", err)
 	}
 	if _, err := runCommand(t, l, "backup"); err == nil || !strings.Contains(err.Error(), "apiserver-etcd.crt") { // there are no keys
 		t.Errorf("%v", err)
@@ -54,6 +70,54 @@ func TestBackupsAreConfigured(t *testing.T) {
 	}
 	if _, err := runCommand(t, layout.Layout{Root: t.TempDir()}, "backup", "configure", "--to", s.To, "--recipient", s.Recipient); err == nil {
 		t.Error("a folder without a machine gets settings")
+	}
+}
+
+// A server is configured by its address and two files. Another address forgets them: they are for one server.
+func TestBackupsToAServerAreConfigured(t *testing.T) {
+	l, folder := configured(t)
+	server := targettest.StartRegistry(t)
+	address := "oci://" + server.Address + "/" + targettest.Repository
+	login := server.Login(t, "admin", targettest.Password)
+	if out, err := runCommand(t, l, "backup", "configure", "--to", address, "--ca", server.CA); err == nil || !strings.Contains(err.Error(), "--credentials") {
+		t.Errorf("%q, %v", out, err)
+	}
+	if _, err := runCommand(t, l, "backup", "configure", "--to", address, "--ca", server.CA, "--credentials", login); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runCommand(t, l, "backup", "configure", "--keep", "5"); err != nil {
+		t.Fatal(err)
+	}
+	want := backup.Settings{Recipient: folder.Recipient, To: address, Every: "12h", Keep: 5, Credentials: login, CA: server.CA}
+	if s, err := backup.ReadSettings(l); err != nil || s != want {
+		t.Errorf("%+v, %v, want %+v", s, err, want)
+	}
+	if out, err := runCommand(t, l, "backup", "list"); err != nil || out != "TIME  KIND  FILE\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if _, err := runCommand(t, l, "backup", "--with-depot"); err == nil || !strings.Contains(err.Error(), "copied to folders only") {
+		t.Errorf("%v", err)
+	}
+
+	empty := layout.Layout{Root: t.TempDir()}
+	if _, err := runCommand(t, empty, "backup", "list", "--to", address, "--ca", server.CA, "--credentials", login); err != nil {
+		t.Errorf("on an empty machine: %v", err)
+	}
+	key := filepath.Join(t.TempDir(), "key")
+	if _, err := runCommand(t, empty, "backup", "key", key); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runCommand(t, l, "backup", "configure", "--to", "oci://127.0.0.1:1/"+targettest.Repository); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1 does not answer") {
+		t.Errorf("%v", err)
+	}
+	if s, err := backup.ReadSettings(l); err != nil || s != want {
+		t.Errorf("settings that were refused are stored: %+v, %v", s, err)
+	}
+	if _, err := runCommand(t, l, "backup", "configure", "--to", folder.To, "--same-disk"); err != nil {
+		t.Error(err)
+	}
+	if s, err := backup.ReadSettings(l); err != nil || s.Credentials != "" || s.CA != "" {
+		t.Errorf("%+v, %v", s, err)
 	}
 }
 

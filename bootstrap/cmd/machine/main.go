@@ -32,7 +32,7 @@ func root(l layout.Layout) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(upCommand(l), deployCommand(l), startCommand(l), stopCommand(l), restartCommand(l), statusCommand(l), downCommand(l), destroyCommand(l), cleanCommand(l), backupCommand(l), restoreCommand(l), attachHostsCommand(l), unitCommand(l), logsCommand(l), envCommand(l), shellCommand(l),
+	cmd.AddCommand(upCommand(l), deployCommand(l), startCommand(l), stopCommand(l), restartCommand(l), statusCommand(l), downCommand(l), destroyCommand(l), cleanCommand(l), backupCommand(l), restoreCommand(l), restoreBackupsCommand(l), attachHostsCommand(l), unitCommand(l), logsCommand(l), envCommand(l), shellCommand(l),
 		buildCommand(l), loadCommand(l), generateCommand(), apiserverCommand(l), superviseCommand(l))
 	return cmd
 }

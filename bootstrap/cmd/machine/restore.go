@@ -25,12 +25,14 @@ import (
 
 func restoreCommand(l layout.Layout) *cobra.Command {
 	var keyFile string
+	var server accessFlags
 	cmd := &cobra.Command{
 		Use:   "restore FILE --identity KEYFILE",
 		Short: "Make a backup the state of this machine, with all hosts detached and all Provisionings paused",
 		Long: "Make a backup the state of this machine, or of an empty one. The machine must be down (`machine down`), and have its programs\n" +
 			"(`machine build`). Before any controller starts, all hosts are detached from Metal3 and all Provisionings are paused: the\n" +
 			"backup can be older than what runs on the servers. Then `machine start`, and `machine attach-hosts`.\n" +
+			"FILE is a file, or an address that `machine backup list` prints.\n" +
 			"The state that is replaced stays in before-restore in the state folder, until the next restore.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,11 +40,15 @@ func restoreCommand(l layout.Layout) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			access, err := server.access()
+			if err != nil {
+				return err
+			}
 			var report restore.Report
 			err = runSteps(cmd.Context(), l, "restore", []step{
 				{title: "nothing runs", run: func(ctx context.Context, _ io.Writer) (string, error) { return "", isDown(ctx, l) }},
 				{title: "state of the backup", run: func(ctx context.Context, log io.Writer) (string, error) {
-					report, err = restore.Restore{Layout: l, Paths: paths(l), File: args[0], Keys: keys, PKI: identity, Log: log, Now: time.Now()}.Run(ctx)
+					report, err = restore.Restore{Layout: l, Paths: paths(l), File: args[0], Access: access, Keys: keys, PKI: identity, Log: log, Now: time.Now()}.Run(ctx)
 					return "", err
 				}},
 				{title: "keys and configuration", run: func(context.Context, io.Writer) (string, error) { return "", configure(l) }},
@@ -56,6 +62,7 @@ func restoreCommand(l layout.Layout) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&keyFile, "identity", "", "file with the private key of age that belongs to the backup (required)")
 	_ = cmd.MarkFlagRequired("identity")
+	server.add(cmd)
 	return cmd
 }
 
@@ -115,6 +122,9 @@ func printReport(w io.Writer, l layout.Layout, r restore.Report, now time.Time) 
 	}
 	if len(r.Hosts) > 0 || len(r.Paused) > 0 {
 		fmt.Fprintln(w, "  kubectl bpa resume NAME")
+	}
+	if r.Missing > 0 {
+		fmt.Fprintln(w, "  machine restore-backups   brings the Backups of clusters back into the depot, if `machine backup --with-backups` has copied them")
 	}
 }
 

@@ -99,7 +99,7 @@ func TestTheReportOfARestoreSaysWhatIsNext(t *testing.T) {
 	printReport(&out, layout.Layout{Root: "/srv"}, report, made.Add(50*time.Hour))
 	for _, want := range []string{
 		"machine 3f9a1c2e has the state of 2026-11-27T12:00:00Z, 50h0m0s ago", "/srv/before-restore", "lacks 2 of the 5 files that it had, such as files/kubelet, x",
-		"All 2 hosts are detached", "a/node  provisioned  Provisioning a/edge  http://depot/os.raw  true    is being deleted", "Provisionings are paused: a/edge", "over SSH: a/old.", "machine start", "attach-hosts", "kubectl bpa resume",
+		"All 2 hosts are detached", "a/node  provisioned  Provisioning a/edge  http://depot/os.raw  true    is being deleted", "Provisionings are paused: a/edge", "over SSH: a/old.", "machine start", "attach-hosts", "kubectl bpa resume", "machine restore-backups",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in:\n%s", want, out.String())
@@ -107,7 +107,7 @@ func TestTheReportOfARestoreSaysWhatIsNext(t *testing.T) {
 	}
 	out.Reset()
 	printReport(&out, layout.Layout{Root: "/srv"}, restore.Report{Manifest: backup.Manifest{Machine: "3f9a1c2e", Time: made}}, made)
-	for _, text := range []string{"0 hosts", "NAME", "Compare each host", "attach-hosts", "bpa resume"} {
+	for _, text := range []string{"0 hosts", "NAME", "Compare each host", "attach-hosts", "bpa resume", "restore-backups"} {
 		if strings.Contains(out.String(), text) {
 			t.Errorf("%q for a machine that has no host:\n%s", text, out.String())
 		}

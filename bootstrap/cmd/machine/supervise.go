@@ -56,7 +56,7 @@ func hooks(l layout.Layout) supervisor.Hooks {
 		MaintainEvery: time.Minute,
 		Maintain: func(ctx context.Context) (bool, error) {
 			changed, err := renew(l, time.Now())
-			return changed, errors.Join(err, host.PrepareNetwork(ctx), backups.tick(ctx, l, time.Now()))
+			return changed, errors.Join(err, host.PrepareNetwork(ctx), backups.tick(ctx, l, time.Now()), publishBackups(ctx, l))
 		},
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 	"github.com/akraino-icn/bpa/bootstrap/internal/pki"
+	"github.com/akraino-icn/bpa/bootstrap/internal/target/targettest"
 )
 
 var noon = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
@@ -87,7 +88,7 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	s.settings = Settings{Recipient: public, To: t.TempDir(), Every: "24h", Keep: 2, SameDisk: true}
-	if err := s.settings.Write(s.l); err != nil {
+	if err := s.settings.Write(t.Context(), s.l); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewTLSServer(http.HandlerFunc(s.serve))
@@ -130,6 +131,15 @@ func (s *site) backup(t *testing.T, kind Kind, at time.Time) Found {
 	return found
 }
 
+func (s *site) list(t *testing.T, machine string) ([]Found, error) {
+	t.Helper()
+	to, err := s.settings.Target(t.Context(), s.l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return List(t.Context(), to, machine)
+}
+
 func (s *site) unpack(t *testing.T, path string) (map[string]string, error) {
 	t.Helper()
 	keys, err := ReadKey(s.key)
@@ -137,7 +147,7 @@ func (s *site) unpack(t *testing.T, path string) (map[string]string, error) {
 		t.Fatal(err)
 	}
 	to := filepath.Join(t.TempDir(), "unpacked")
-	if _, err := Unpack(path, keys, to); err != nil {
+	if _, err := Unpack(t.Context(), path, s.settings.Access(), keys, to); err != nil {
 		if _, left := os.Stat(to); !errors.Is(left, fs.ErrNotExist) {
 			t.Errorf("after %v, the folder is still there", err)
 		}
@@ -262,7 +272,7 @@ func TestAFailedBackupLeavesTheOthers(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	s.cut = false
-	all, err := List(s.settings.To, first.Machine)
+	all, err := s.list(t, first.Machine)
 	if diff := cmp.Diff([]Found{second, first}, all); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -302,7 +312,7 @@ func TestOldBackupsAreRemoved(t *testing.T) {
 			keep = append(keep, found)
 		}
 	}
-	all, err := List(s.settings.To, keep[0].Machine)
+	all, err := s.list(t, keep[0].Machine)
 	want := []Found{keep[3], keep[2], keep[1], keep[0]}
 	if diff := cmp.Diff(want, all); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -312,8 +322,59 @@ func TestOldBackupsAreRemoved(t *testing.T) {
 	}
 	s.settings.Keep = 1 // and the clock is wrong
 	past := s.backup(t, Scheduled, noon.AddDate(-1, 0, 0))
-	if all, _ = List(s.settings.To, past.Machine); len(all) != 3 || all[2] != past {
+	if all, _ = s.list(t, past.Machine); len(all) != 3 || all[2] != past {
 		t.Errorf("the new backup was removed: %v", all)
+	}
+}
+
+// TestABackupInARegistry makes backups in a target on a server, with the retention of a folder.
+func TestABackupInARegistry(t *testing.T) {
+	s := newSite(t)
+	server := targettest.StartRegistry(t)
+	s.settings.SameDisk = false
+	s.settings.To, s.settings.CA = "oci://"+server.Address+"/"+targettest.Repository, server.CA
+	if err := s.settings.Write(t.Context(), s.l); err == nil || !strings.Contains(err.Error(), "with --credentials") {
+		t.Errorf("without a login: %v", err)
+	}
+	s.settings.Credentials = server.Login(t, "admin", targettest.Password)
+	if err := s.settings.Write(t.Context(), s.l); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(s.l.BackupSettings()); err != nil || strings.Contains(string(text), targettest.Password) {
+		t.Errorf("%s, %v", text, err)
+	}
+	want := []Found{s.backup(t, Manual, noon)}
+	for n := range 4 {
+		if found := s.backup(t, Scheduled, noon.Add(time.Duration(n+1)*time.Hour)); n >= 2 {
+			want = append([]Found{found}, want...)
+		}
+	}
+	all, err := s.list(t, "")
+	if diff := cmp.Diff(want, all); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	have, err := s.unpack(t, all[0].Path)
+	if err != nil || !strings.HasPrefix(have["etcd.snapshot"], string(s.db)) {
+		t.Errorf("%d files, %v", len(have), err)
+	}
+
+	s.cut = true
+	if _, err := Make(t.Context(), s.l, s.settings, s.etcd, Scheduled, noon.Add(9*time.Hour)); err == nil || !strings.Contains(err.Error(), "etcd has sent 32768 of the 140032 bytes") {
+		t.Errorf("%v", err)
+	}
+	if after, err := s.list(t, ""); err != nil || len(after) != len(all) {
+		t.Errorf("a backup that failed is listed: %v, %v", after, err)
+	}
+	server.Cut = strings.Repeat("x", 1000)
+	if _, err := s.unpack(t, all[0].Path); err == nil || !strings.Contains(err.Error(), "read the backup: ") || strings.Contains(err.Error(), "damaged") {
+		t.Errorf("a connection that breaks: %v", err)
+	}
+	server.Close()
+	if _, err := Make(t.Context(), s.l, s.settings, s.etcd, Scheduled, noon.Add(10*time.Hour)); err == nil || !strings.Contains(err.Error(), server.Address+" does not answer") {
+		t.Errorf("%v", err)
+	}
+	if status := Status(s.l, noon.Add(11*time.Hour)); !strings.Contains(status, "WARNING: the backup of") || !strings.Contains(status, "does not answer") {
+		t.Error(status)
 	}
 }
 
@@ -346,6 +407,14 @@ func TestStatusWarns(t *testing.T) {
 	for after, warns := range map[time.Duration]bool{time.Minute: false, 47 * time.Hour: false, 49 * time.Hour: true} {
 		if status := Status(s.l, noon.Add(after)); strings.HasPrefix(status, "WARNING: the last backup is ") != warns {
 			t.Errorf("after %s: %s", after, status)
+		}
+	}
+	for failed, warns := range map[error]bool{errors.New("Backup site/nightly: no space"): true, nil: false} {
+		if err := RecordCopies(s.l, failed); err != nil {
+			t.Fatal(err)
+		}
+		if status := Status(s.l, noon.Add(time.Minute)); strings.Contains(status, "\nWARNING: not all Backups of clusters were copied: Backup site/nightly: no space") != warns {
+			t.Errorf("after %v: %s", failed, status)
 		}
 	}
 	put(t, s.l.BackupSettings(), "keeep: 7")
@@ -383,10 +452,14 @@ func TestSettingsAreChecked(t *testing.T) {
 		`the interval of backups is "1d"`:      func(s *Settings) { s.Every = "1d" },
 		"keep at least 1":                      func(s *Settings) { s.Keep = 0 },
 		"machine backup configure --same-disk": func(s *Settings) { s.SameDisk = false },
+		"name a folder":                        func(s *Settings) { s.To = "ftp://host/folder" },
+		"the file \"keys\" for backups":        func(s *Settings) { s.To, s.Credentials = "s3://bucket", "keys" },
+		"needs no credentials":                 func(s *Settings) { s.CA = file },
+		"credentials for the bucket b":         func(s *Settings) { s.To = "s3://b/site-1" },
 	} {
 		changed := s.settings
 		change(&changed)
-		err := changed.Write(s.l)
+		err := changed.Write(t.Context(), s.l)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

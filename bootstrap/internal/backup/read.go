@@ -3,6 +3,7 @@ package backup
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,15 +18,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/disk"
+	"github.com/akraino-icn/bpa/bootstrap/internal/target"
 )
 
 // longest is the most that a manifest or a file of the state folder may have, so that no damaged file fills the memory.
 const longest = 512 << 20
 
-// Unpack reads a backup and writes its files to a new folder. It returns only after all are checked; after an error,
-// nothing is left of the folder.
-func Unpack(path string, keys []age.Identity, to string) (Manifest, error) {
-	file, err := os.Open(path)
+// Unpack reads a backup, which is a file or has the address of a target, and writes its files to a new folder. It
+// returns only after all are checked; after an error, nothing is left of the folder.
+func Unpack(ctx context.Context, path string, access target.Access, keys []age.Identity, to string) (Manifest, error) {
+	file, err := open(ctx, path, access)
 	if err != nil {
 		return Manifest{}, fmt.Errorf("read the backup: %w", err)
 	}
@@ -33,6 +35,9 @@ func Unpack(path string, keys []age.Identity, to string) (Manifest, error) {
 	plain, err := age.Decrypt(file, keys...)
 	if none := new(age.NoIdentityMatchError); errors.As(err, &none) {
 		return Manifest{}, fmt.Errorf("the backup %s is not for the private key of %s: use the private key that belongs to the recipient with which it was made", path, publicKeys(keys))
+	}
+	if err != nil && errors.As(err, new(*fs.PathError)) {
+		return Manifest{}, fmt.Errorf("read the backup: %w", err)
 	}
 	if err != nil {
 		return Manifest{}, fmt.Errorf("%s is damaged, or no backup of a machine (%w): use another copy of it, or an older backup", path, err)
@@ -51,6 +56,18 @@ func Unpack(path string, keys []age.Identity, to string) (Manifest, error) {
 		return Manifest{}, errors.Join(err, os.RemoveAll(to))
 	}
 	return manifest, nil
+}
+
+func open(ctx context.Context, path string, access target.Access) (io.ReadCloser, error) {
+	at, name, err := target.Split(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := target.New(at, access)
+	if err != nil {
+		return nil, err
+	}
+	return t.Open(ctx, name)
 }
 
 func unpack(plain io.Reader, to string) (Manifest, error) {

@@ -19,6 +19,16 @@ type Record struct {
 	File   string    `json:"file,omitempty"`
 	Failed time.Time `json:"failed,omitzero"` // of the last attempt, if it has failed
 	Error  string    `json:"error,omitempty"`
+	Copies string    `json:"copies,omitempty"` // why not all Backups of clusters were copied after the last backup
+}
+
+// RecordCopies records the result of Copies.Store, of the schedule.
+func RecordCopies(l layout.Layout, failed error) error {
+	return record(l, func(r *Record) {
+		if r.Copies = ""; failed != nil {
+			r.Copies = failed.Error()
+		}
+	})
 }
 
 // ReadRecord returns the record of a machine, which is empty before the first backup.
@@ -85,6 +95,9 @@ func Status(l layout.Layout, now time.Time) string {
 	}
 	if !r.Failed.IsZero() {
 		text += fmt.Sprintf("\nWARNING: the backup of %s failed: %s", r.Failed.Local().Format(time.DateTime), r.Error)
+	}
+	if r.Copies != "" {
+		text += "\nWARNING: not all Backups of clusters were copied: " + r.Copies
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,17 +16,23 @@ import (
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/disk"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/internal/target"
 )
 
 // Settings say how a machine is backed up.
 type Settings struct {
 	Recipient string `json:"recipient"` // the public key, in the notation of age
-	To        string `json:"to"`        // the folder for the backups
+	To        string `json:"to"`        // the folder for the backups, or the address of another target
 	Every     string `json:"every"`     // the interval of the schedule, as a Go duration
 	Keep      int    `json:"keep"`      // how many backups of the schedule, and how many before an update, are kept
 	// SameDisk permits a folder on the file system of the state folder. Otherwise such a folder is an error, because a
 	// folder whose disk is not mounted looks like it.
 	SameDisk bool `json:"sameDisk,omitempty"`
+	// Backups says that the schedule copies the Backups of clusters too.
+	Backups bool `json:"backups,omitempty"`
+	// Credentials and CA are files, which the client of a target on a server reads.
+	Credentials string `json:"credentials,omitempty"`
+	CA          string `json:"ca,omitempty"`
 }
 
 // ErrNotConfigured reports that nobody has configured backups of the machine.
@@ -56,11 +63,11 @@ func ReadSettings(l layout.Layout) (Settings, error) {
 }
 
 // Write stores the settings. It refuses settings with which no backup could be made now.
-func (s Settings) Write(l layout.Layout) error {
+func (s Settings) Write(ctx context.Context, l layout.Layout) error {
 	if err := s.validate(); err != nil {
 		return err
 	}
-	if err := s.CheckFolder(l); err != nil {
+	if _, err := s.Target(ctx, l); err != nil {
 		return err
 	}
 	text, err := yaml.Marshal(s)
@@ -77,8 +84,16 @@ func (s Settings) validate() error {
 	if _, err := recipient(s.Recipient); err != nil {
 		return err
 	}
-	if !filepath.IsAbs(s.To) {
-		return fmt.Errorf("the folder for backups is %q: name it by its absolute path", s.To)
+	if err := target.Validate(s.To); err != nil {
+		return err
+	}
+	for _, file := range []string{s.Credentials, s.CA} {
+		if file != "" && !filepath.IsAbs(file) {
+			return fmt.Errorf("the file %q for backups: name it by its absolute path", file)
+		}
+	}
+	if target.IsFolder(s.To) && s.Access() != (target.Access{}) {
+		return fmt.Errorf("a folder such as %s needs no credentials and no CA: leave them out", s.To)
 	}
 	if every, err := time.ParseDuration(s.Every); err != nil || every < shortest {
 		return fmt.Errorf("the interval of backups is %q: use a duration of at least %s, such as 24h", s.Every, shortest)
@@ -108,11 +123,27 @@ func recipient(text string) (age.Recipient, error) {
 	return r, nil
 }
 
-// CheckFolder returns an error unless backups can be written to the folder.
-func (s Settings) CheckFolder(l layout.Layout) error {
-	info, err := os.Stat(s.To)
-	if err != nil || !info.IsDir() {
-		return fmt.Errorf("there is no folder %s for backups (%w): mount its disk, or create the folder", s.To, errors.Join(err, notDir(info)))
+// Access returns what the target needs, if it is on a server.
+func (s Settings) Access() target.Access {
+	return target.Access{Credentials: s.Credentials, CA: s.CA}
+}
+
+// Target returns the target for the backups, which answers.
+func (s Settings) Target(ctx context.Context, l layout.Layout) (target.Target, error) {
+	t, err := target.New(s.To, s.Access())
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Check(ctx); err != nil {
+		return nil, err
+	}
+	return t, s.CheckDisk(l)
+}
+
+// CheckDisk returns an error if the target is a folder that would be lost with the state folder.
+func (s Settings) CheckDisk(l layout.Layout) error {
+	if !target.IsFolder(s.To) {
+		return nil
 	}
 	real, err := filepath.EvalSymlinks(s.To)
 	if err != nil {
@@ -133,11 +164,4 @@ func (s Settings) CheckFolder(l layout.Layout) error {
 			"To keep backups on this disk and copy them elsewhere by other means, run `machine backup configure --same-disk`", s.To, ErrSameDisk)
 	}
 	return nil
-}
-
-func notDir(info fs.FileInfo) error {
-	if info == nil {
-		return nil
-	}
-	return errors.New("it is a file")
 }

@@ -45,6 +45,10 @@ func NewClient(url, pki string) (*Client, error) {
 // With returns a client that sends its requests by an HTTP client.
 func With(url string, client *http.Client) *Client { return &Client{url: url, http: client} }
 
+// Close closes the connections that wait for another request. A program that runs for long needs it, because each client
+// has its own.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
 // Get reads the object or list at a path into out.
 func (c *Client) Get(ctx context.Context, path string, out any) error {
 	text, err := c.do(ctx, http.MethodGet, path, nil, "")
@@ -64,6 +68,17 @@ func (c *Client) Patch(ctx context.Context, path string, fields any) error {
 		return err
 	}
 	_, err = c.do(ctx, http.MethodPatch, path, text, "application/merge-patch+json")
+	return err
+}
+
+// Apply makes the object at a path one that has the fields of an object, and creates it if it does not exist
+// (server-side apply).
+func (c *Client) Apply(ctx context.Context, path string, object any) error {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	_, err = c.do(ctx, http.MethodPatch, path+"?fieldManager=bpa-machine&force=true", text, "application/apply-patch+yaml")
 	return err
 }
 

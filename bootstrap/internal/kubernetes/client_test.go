@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -65,4 +66,31 @@ func slicesOf(status, n int) (all []int) {
 		all = append(all, status)
 	}
 	return all
+}
+
+// The supervisor makes a client each minute, for years.
+func TestAClosedClientHasNoConnection(t *testing.T) {
+	open := make(chan http.ConnState, 10)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) { open <- state }
+	s.Start()
+	t.Cleanup(s.Close)
+	c := With(s.URL, &http.Client{Transport: &http.Transport{}})
+	if err := c.Apply(t.Context(), "/a", map[string]string{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []http.ConnState{http.StateNew, http.StateActive, http.StateIdle} {
+		if got := <-open; got != want {
+			t.Fatalf("%s, want %s", got, want)
+		}
+	}
+	c.Close()
+	select {
+	case got := <-open:
+		if got != http.StateClosed {
+			t.Errorf("%s", got)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the connection is still open")
+	}
 }

@@ -21,13 +21,15 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 	"github.com/akraino-icn/bpa/bootstrap/internal/pki"
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
+	"github.com/akraino-icn/bpa/bootstrap/internal/target"
 )
 
 // Restore describes one restore.
 type Restore struct {
 	Layout layout.Layout
 	Paths  supervisor.Paths
-	File   string // the backup
+	File   string // the backup, or its address
+	Access target.Access
 	Keys   []age.Identity
 	PKI    pki.Machine // what the certificates of the machine contain
 	Log    io.Writer   // receives the output of tools
@@ -86,7 +88,7 @@ func (r Restore) Run(ctx context.Context) (Report, error) {
 // stage makes the new state in the folder of the restore.
 func (r Restore) stage(ctx context.Context) (Report, error) {
 	files := r.Layout.RestoreDir(unpacked)
-	manifest, err := backup.Unpack(r.File, r.Keys, files)
+	manifest, err := backup.Unpack(ctx, r.File, r.Access, r.Keys, files)
 	if err != nil {
 		return Report{}, err
 	}

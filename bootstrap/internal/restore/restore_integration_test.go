@@ -84,8 +84,20 @@ func (m *machine) setUp(t *testing.T) {
 	}
 }
 
-// start starts components of the machine, etcd first.
+// start starts components of the machine, etcd first, and waits until they are ready.
 func (m *machine) start(t *testing.T, components ...func(config.ControlPlane) supervisor.Component) {
+	t.Helper()
+	m.begin(t, components...)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	if err := m.s.AwaitReady(ctx); err != nil {
+		log, _ := os.ReadFile(filepath.Join(m.log, components[len(components)-1](m.control).Name+".log"))
+		t.Fatalf("%v:\n%s", err, tail(log))
+	}
+}
+
+// begin starts components of the machine, etcd first.
+func (m *machine) begin(t *testing.T, components ...func(config.ControlPlane) supervisor.Component) {
 	t.Helper()
 	ports, err := host.FreePorts(4)
 	if err != nil {
@@ -106,12 +118,6 @@ func (m *machine) start(t *testing.T, components ...func(config.ControlPlane) su
 	}
 	if err := m.s.Apply(plan); err != nil {
 		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
-	if err := m.s.AwaitReady(ctx); err != nil {
-		log, _ := os.ReadFile(filepath.Join(m.log, plan.Components[len(plan.Components)-1].Name+".log"))
-		t.Fatalf("%v:\n%s", err, tail(log))
 	}
 }
 
@@ -545,8 +551,13 @@ func hold(t *testing.T, m *machine) {
 // fullDisk is a file system with room for a backup, but not for the data of an etcd.
 func fullDisk(t *testing.T) string {
 	t.Helper()
+	return smallDisk(t, "16m")
+}
+
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
 	at := t.TempDir()
-	if err := unix.Mount("tmpfs", at, "tmpfs", 0, "size=16m"); err != nil {
+	if err := unix.Mount("tmpfs", at, "tmpfs", 0, "size="+size); err != nil {
 		t.Fatalf("mount a tmpfs: %v (this test needs root)", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(at, unix.MNT_DETACH) })
@@ -598,7 +609,11 @@ func TestABackupOntoAFullDiskLeavesTheOthers(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no space left on device: free space in "+s.To) {
 		t.Errorf("%v", err)
 	}
-	if all, err := backup.List(s.To, first.Machine); err != nil || len(all) != 1 || all[0].Path != first.Path {
+	to, err := s.Target(t.Context(), site.Layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := backup.List(t.Context(), to, first.Machine); err != nil || len(all) != 1 || all[0].Path != first.Path {
 		t.Errorf("%v, %v", all, err)
 	}
 	if left, err := filepath.Glob(filepath.Join(s.To, "*.partial")); err != nil || len(left) > 0 {
@@ -616,5 +631,69 @@ func await(t *testing.T, what string, done func() bool) {
 		case <-limit:
 			t.Fatalf("timed out: %s", what)
 		}
+	}
+}
+
+// TestTheAgeOfTheBackupIsPublished: the ConfigMap that `kubectl bpa status` reads.
+func TestTheAgeOfTheBackupIsPublished(t *testing.T) {
+	site := newMachine(t, filepath.Join(t.TempDir(), "site"))
+	site.setUp(t)
+	site.start(t, config.ControlPlane.Etcd, config.ControlPlane.APIServer)
+	defer site.s.Stop()
+	api := site.api(t)
+	publish := func() (data map[string]string, version string) {
+		t.Helper()
+		if err := backup.Publish(t.Context(), site.Layout, api); err != nil {
+			t.Fatal(err)
+		}
+		var found struct {
+			Metadata struct{ ResourceVersion string }
+			Data     map[string]string
+		}
+		err := api.Get(t.Context(), "/api/v1/namespaces/bpa-system/configmaps/machine-backup", &found)
+		if err != nil && !errors.Is(err, kubernetes.ErrNotFound) {
+			t.Fatal(err)
+		}
+		return found.Data, found.Metadata.ResourceVersion
+	}
+	if _, version := publish(); version != "" {
+		t.Errorf("published on a machine without BPA: %s", version)
+	}
+	site.kubectl(t, "", "create", "namespace", "bpa-system")
+	data, version := publish()
+	if len(data) != 0 || version == "" {
+		t.Errorf("without settings: %v, version %q", data, version)
+	}
+	public, err := backup.NewKey(filepath.Join(t.TempDir(), "key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := backup.Settings{Recipient: public, To: t.TempDir(), Every: "24h", Keep: 1, SameDisk: true}
+	if err := s.Write(t.Context(), site.Layout); err != nil {
+		t.Fatal(err)
+	}
+	noon := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	if _, err := backup.Make(t.Context(), site.Layout, s, site.etcd(), backup.Scheduled, noon); err != nil {
+		t.Fatal(err)
+	}
+	data, made := publish()
+	if diff := cmp.Diff(map[string]string{"every": "24h", "time": "2026-11-28T12:00:00Z"}, data); diff != "" || made == version {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, again := publish(); again != made {
+		t.Error("the object is written although nothing has changed")
+	}
+	s.To = "/none"
+	if _, err := backup.Make(t.Context(), site.Layout, s, site.etcd(), backup.Scheduled, noon.Add(time.Hour)); err == nil {
+		t.Fatal("a backup to no folder")
+	}
+	if data, _ := publish(); data["failed"] != "2026-11-28T13:00:00Z" || data["time"] != "2026-11-28T12:00:00Z" {
+		t.Errorf("after a failure: %v", data)
+	}
+	if err := os.Remove(site.BackupSettings()); err != nil {
+		t.Fatal(err)
+	}
+	if data, _ := publish(); data["every"] != "" {
+		t.Errorf("without settings again: %v", data)
 	}
 }
