@@ -128,8 +128,8 @@ var ErrIncomplete = errors.New("the probe did not run to its end")
 // machine wrote them.
 func Parse(answer []byte) (Facts, error) {
 	f := Facts{Disks: map[string]Disk{}, Features: map[string]Feature{}, Pings: map[string]Ping{}, Knocks: map[Knock]string{}}
-	f.Identity = machine.ParseIdentity(answer)
 	var id, version string
+	var identity bytes.Buffer
 	owners := map[Listen]string{}
 	ended, clocks := false, 0
 	for raw := range bytes.Lines(answer[:min(len(answer), MostAnswer)]) {
@@ -146,6 +146,8 @@ func Parse(answer []byte) (Facts, error) {
 			continue
 		}
 		switch key {
+		case "name", "card", "usb", "virtual", "permanent": // of machine.IdentityScript
+			identity.WriteString(line + "\n")
 		case "clock":
 			at, err := strconv.ParseFloat(rest, 64)
 			if err != nil || math.IsNaN(at) || math.IsInf(at, 0) || at < 0 || at > 1e11 {
@@ -167,6 +169,7 @@ func Parse(answer []byte) (Facts, error) {
 			ended = true
 		}
 	}
+	f.Identity = machine.ParseIdentity(identity.Bytes())
 	if f.OS = id; version != "" {
 		f.OS += "-" + version
 	}

@@ -280,7 +280,7 @@ func throughputs(w *world) {
 	w.each(func(_ Node, f *Facts, fail, unknown func(string)) {
 		d := f.Download
 		switch {
-		case w.in.Depot.URL == "" || d == nil || d.Status != 0 && d.Bytes == 0:
+		case w.in.Depot.URL == "" || d == nil || d.Status != 0 && d.Bytes == 0 || d.Code >= 500:
 		case d.Code != 200 && d.Code != 206:
 			unknown(fmt.Sprintf("the depot does not have the kubelet of %s yet (HTTP status %d)", w.in.KubernetesVersion, d.Code))
 		case d.Took <= 0:

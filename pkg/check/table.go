@@ -27,7 +27,7 @@ var table = []Check{
 		Do: "remove it with `kubectl bpa hosts reset HOST`, or choose another host"},
 
 	// Its system.
-	{ID: "systemd", Severity: Error, What: "its init is systemd", judge: initSystem, Machine: true,
+	{ID: "systemd", Severity: Error, What: "its init is systemd", judge: initSystem,
 		Do: "install an operating system that kubespray supports"},
 	{ID: "operating-system", Severity: Error, What: "its operating system is that of spec.kubespray.operatingSystem, for which the depot has packages", judge: operatingSystem,
 		Do: "install that system, or correct spec.kubespray.operatingSystem and load the packages of the other one into the depot"},
