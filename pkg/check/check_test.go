@@ -1,7 +1,6 @@
 package check
 
 import (
-	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,13 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/akraino-icn/bpa/pkg/check/checktest"
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
-
-// recorded is the answer of a good host. It was written by hand after the answer of a real one: no host of this test exists.
-//
-//go:embed testdata/good.txt
-var recorded string
 
 // world3 is a control plane with two workers, which a test can break.
 type world3 struct {
@@ -47,25 +42,11 @@ func newWorld() *world3 {
 	return w
 }
 
-// good is the recorded answer of node i, with what the plugin and the peers need.
+// good is the recorded answer of node i.
 func (w *world3) good(i int) string {
-	var features, peers []string
-	for _, f := range w.in.features() {
-		features = append(features, "feature "+f.module+" yes built in")
-	}
-	ring, all := w.in.peers(i)
-	for _, n := range ring {
-		peers = append(peers, "ping "+n.Address+" 1500 1500")
-	}
-	for _, n := range all {
-		for _, p := range w.in.ports() {
-			if p.reached(w.in.Nodes[i], n) {
-				peers = append(peers, fmt.Sprintf("knock %s %s %d refused", n.Address, p.protocol, p.number))
-			}
-		}
-	}
-	return strings.NewReplacer("N\n", fmt.Sprintf("%d\n", i+1), "N/", fmt.Sprintf("%d/", i+1), "FEATURES", strings.Join(features, "\n"), "PEERS", strings.Join(peers, "\n"),
-		"FSYNC", strings.Repeat("fsync 0.0011\n", 200)).Replace(recorded)
+	text := checktest.Answer(Script(w.in, i), i+1, time.Unix(1764327600, 0).Add(250*time.Millisecond))
+	at := strings.LastIndex(text, "clock ")
+	return text[:at] + "clock 1764327602.5\nend\n"
 }
 
 // replace changes the lines of a node that begin with old; without a new line, they are gone. It fails if there is none.

@@ -29,8 +29,8 @@ var table = []Check{
 	// Its system.
 	{ID: "systemd", Severity: Error, What: "its init is systemd", judge: initSystem,
 		Do: "install an operating system that kubespray supports"},
-	{ID: "operating-system", Severity: Error, What: "its operating system is that of spec.kubespray.operatingSystem, for which the depot has packages", judge: operatingSystem,
-		Do: "install that system, or correct spec.kubespray.operatingSystem and load the packages of the other one into the depot"},
+	{ID: "operating-system", Severity: Error, What: "its operating system is that of spec.operatingSystem, for which the depot has packages", judge: operatingSystem,
+		Do: "install that system, or correct spec.operatingSystem and load the packages of the other one into the depot"},
 	{ID: "kernel", Severity: Error, What: "its kernel is new enough for Kubernetes (4.19), the network plugin and the proxy mode", judge: kernelVersion, Machine: true,
 		Do: "install a newer kernel, or choose another network plugin or kube_proxy_mode"},
 	{ID: "kernel-features", Severity: Error, What: "its kernel has what containers, the network plugin and the proxy mode need", judge: kernelFeatures,

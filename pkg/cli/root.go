@@ -92,7 +92,7 @@ func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {
 		{"Look at clusters", []*cobra.Command{newStatus(s), newWatch(s), newHistory(s), newEvents(s), newLogs(s), newPlan(s), newDiff(s), newKubeconfig(s), newEnv(s), newSoftware(s)}},
 		{"Change clusters", []*cobra.Command{newCreate(s), newScale(s), newUpgrade(s), newRetry(s), newCancel(s), newPause(s), newResume(s), newPatch(s), newAdopt(s)}},
 		{"Backups", []*cobra.Command{newBackup(s), newBackups(s), newRestore(s)}},
-		{"The site", []*cobra.Command{newHosts(s), newPlugins(s), newBundle(s), newDepot(s)}},
+		{"The site", []*cobra.Command{newCheck(s), newHosts(s), newPlugins(s), newBundle(s), newDepot(s)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
 		for _, cmd := range g.commands {

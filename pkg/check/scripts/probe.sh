@@ -150,14 +150,14 @@ case $own in
   if dd if=/dev/zero of="$file" bs=2048 count=200 conv=fsync 2>/dev/null; then
     how="conv=notrunc oflag=dsync"
     dd if=/dev/zero of="$file" bs=2048 count=1 $how 2>/dev/null || how=conv=notrunc,fsync
-    n=0; stop=$(($(date +%s) + 3))
+    n=0; stop=$(($(date +%s) + 2))
     while [ $n -lt 200 ]; do
       took=$(dd if=/dev/zero of="$file" bs=2048 count=1 seek=$n $how 2>&1) || break
       case $took in *"copied, "*) ;; *) break ;; esac
       took=${took##*copied, }
       say fsync "${took%% s*}"
       n=$((n + 1))
-      if [ $((n % 20)) = 0 ] && [ "$(date +%s)" -ge $stop ]; then break; fi
+      if [ $((n % 10)) = 0 ] && [ "$(date +%s)" -ge $stop ]; then break; fi
     done
   fi ;;
 esac

@@ -74,7 +74,11 @@ func ask(ctx context.Context, dial node.Dial, script string, h Host, limit time.
 	defer cancel()
 	err := ErrNoWay
 	for _, address := range h.Addresses {
+		silent := 0 // port at which no login needs to be tried any more
 		for _, login := range h.Logins {
+			if login.Port == silent {
+				continue
+			}
 			to := ssh.Target{Address: address, Port: login.Port, User: login.User}
 			conn, failed := connect(ctx, dial, to, login.Key, h.Pinned)
 			if failed == nil {
@@ -85,7 +89,7 @@ func ask(ctx context.Context, dial node.Dial, script string, h Host, limit time.
 				err = fmt.Errorf("%s: %w", to.HostPort(), failed)
 			}
 			if !errors.Is(failed, ssh.ErrDenied) {
-				break
+				silent = login.Port
 			}
 		}
 	}

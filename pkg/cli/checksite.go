@@ -1,0 +1,5 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+func newCheckSite(s *session) *cobra.Command { return &cobra.Command{Use: "site"} }
