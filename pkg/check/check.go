@@ -84,8 +84,15 @@ type Input struct {
 	Depot           Depot
 	// Machine reports that the only node is the bootstrap machine itself: Table marks the checks that apply to it.
 	Machine bool
+	// Site is what the objects of the site say; nil: it is not checked.
+	Site *Site
 	// Skip are the IDs of checks that are not made.
 	Skip []string
+}
+
+// Site is what the objects of the site say. A text is the problem of an object; empty: there is none.
+type Site struct {
+	Kinds, Settings, SSHKey, Hosts string
 }
 
 // Answer is what a host has said.

@@ -201,6 +201,10 @@ func TestEachCheckFails(t *testing.T) {
 		{"depot", "another CA", line("depot", "depot 60 000 0 0.01 curl: (60) SSL certificate problem: unable to get local issuer certificate"), "host-1", "https://10.0.0.250:5443: curl: (60) SSL certificate problem", ""},
 		{"depot", "overloaded", line("depot", "depot 0 503 0 0.01"), "host-1", "HTTP status 503", ""},
 		{"depot-throughput", "10 Mb/s", line("depot", "depot 28 206 6291456 6.0 curl: (28) Operation timed out"), "host-1", "6.0 MiB arrived in 6s: 1.0 MiB/s", ""},
+		{"site-kinds", "no Metal3", func(_ *testing.T, w *world3) { w.in.Site = &Site{Kinds: "no kind BareMetalHost"} }, "this", "no kind BareMetalHost", ""},
+		{"site-settings", "no depot-url", func(_ *testing.T, w *world3) { w.in.Site = &Site{Settings: "depot-url is missing"} }, "this", "depot-url is missing", ""},
+		{"site-ssh-key", "none", func(_ *testing.T, w *world3) { w.in.Site = &Site{SSHKey: "there is no Secret ssh-key"} }, "this", "there is no Secret", ""},
+		{"site-hosts", "none", func(_ *testing.T, w *world3) { w.in.Site = &Site{Hosts: "there is no BareMetalHost"} }, "this", "there is no BareMetalHost", ""},
 	} {
 		t.Run(tc.id+": "+tc.how, func(t *testing.T) {
 			seen[tc.id] = true
@@ -439,7 +443,7 @@ func TestPage(t *testing.T) {
 	rows.WriteString("| check | severity | what is expected | what to do otherwise |\n| --- | --- | --- | --- |\n")
 	for _, c := range table {
 		what := c.What
-		if c.Machine {
+		if c.Machine && !strings.HasPrefix(c.ID, "site-") {
 			what += " *(also the machine)*"
 		}
 		fmt.Fprintf(&rows, "| `%s` | %s | %s | %s |\n", c.ID, c.Severity, what, c.Do)

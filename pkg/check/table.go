@@ -97,4 +97,23 @@ var table = []Check{
 		Do: "correct depot-url and depot-ca of ConfigMap config-bpa, the clock, the route or the firewall"},
 	{ID: "depot-throughput", Severity: Warning, What: "8 MiB from the depot arrive with at least 5 MiB/s", judge: throughputs,
 		Do: "see whether a link runs at 100 Mb/s or has errors: each node downloads about 2 GiB"},
+
+	// The objects of the site.
+	{ID: "site-kinds", Severity: Error, What: "the cluster has the kinds of BPA, Metal3 and Tekton *(only `check site`)*", judge: ofSite(func(s *Site) string { return s.Kinds }), Machine: true,
+		Do: "install what is missing: docs/install.md"},
+	{ID: "site-settings", Severity: Error, What: "the settings of ConfigMap config-bpa are valid, with depot-url *(only `check site`)*", judge: ofSite(func(s *Site) string { return s.Settings }), Machine: true,
+		Do: "correct the ConfigMap with the command in the message; without valid settings no run starts"},
+	{ID: "site-ssh-key", Severity: Error, What: "the namespace has the Secret with the SSH key of the site *(only `check site`)*", judge: ofSite(func(s *Site) string { return s.SSHKey }), Machine: true,
+		Do: "make it: kubectl create secret generic ssh-key --type=kubernetes.io/ssh-auth --from-file=ssh-privatekey=FILE"},
+	{ID: "site-hosts", Severity: Warning, What: "the namespace has a BareMetalHost *(only `check site`)*", judge: ofSite(func(s *Site) string { return s.Hosts }), Machine: true,
+		Do: "register the servers: docs/install.md"},
+}
+
+// ofSite makes a check of an object of the site.
+func ofSite(problem func(s *Site) string) func(w *world) {
+	return func(w *world) {
+		if w.in.Site != nil && problem(w.in.Site) != "" {
+			w.say(Failed, "", problem(w.in.Site))
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,16 +10,22 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/akraino-icn/bpa/pkg/check"
 	"github.com/akraino-icn/bpa/pkg/check/checktest"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/settings"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
 )
@@ -194,4 +201,40 @@ func TestCheckFileWithoutHosts(t *testing.T) {
 	w.expect(w.run(t.Context(), "check", "-f", manifest(t, port, "edge-7", "  nodeSets: [{name: more, role: worker, count: {active: 9}}]\n")), codeNotYet, "no assignment exists for edge-7", "kubectl bpa check hosts")
 	w.expect(w.run(t.Context(), "check"), codeUsage, "--filename is missing")
 	w.expect(w.run(t.Context(), "check", "host"), codeUsage, "check accepts no argument, got host")
+}
+
+// goodMachine answers for the bootstrap machine.
+func goodMachine(_ context.Context, in check.Input, _ time.Duration) check.Answer {
+	asked := time.Now()
+	facts, err := check.Parse([]byte(checktest.Answer(check.Script(in, 0), 1, asked)))
+	return check.Answer{Err: err, Facts: facts, Asked: asked, Answered: time.Now()}
+}
+
+func TestCheckSite(t *testing.T) {
+	w, _, _ := rack(t, nil)
+	w.config = &rest.Config{Host: "https://127.0.0.1:6443"}
+	w.expect(w.run(t.Context(), "check", "site"), codeDone, "0 errors, 0 warnings, 0 unknown on this machine")
+	w.config.Host = "https://198.51.100.7:6443"
+	w.expect(w.run(t.Context(), "check", "site"), codeDone, "Not checked: the bootstrap machine: its API server is at 198.51.100.7, which is not this machine")
+
+	w = newTerminal(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name}, Data: map[string]string{"depot-url": "nonsense"}})
+	w.config = &rest.Config{Host: "https://localhost:6443"}
+	w.expect(w.run(t.Context(), "check", "site"), codeFailed, "site-settings", "kubectl patch configmap", "site-ssh-key", "there is no Secret ssh-key in namespace site-a", "site-hosts", "2 errors, 1 warning")
+	w.expect(w.run(t.Context(), "check", "site", "--skip=site-settings,site-ssh-key"), codeDone)
+
+	w = newTerminal(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "site-a", Name: "ssh-key"}, Data: map[string][]byte{"ssh-privatekey": []byte("ssh-ed25519 AAAA")}})
+	w.expect(w.run(t.Context(), "check", "site"), codeFailed, "is a public key")
+	missing := w.cluster
+	w.cluster = interceptor.NewClient(missing, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+		switch list.(type) {
+		case *metal3.BareMetalHostList, *tekton.PipelineRunList:
+			return &meta.NoKindMatchError{}
+		}
+		return c.List(ctx, list, opts...)
+	}})
+	w.expect(w.run(t.Context(), "check", "site"), codeFailed, "this cluster does not have the kind BareMetalHost (Metal3), PipelineRun (Tekton)")
+	w.cluster = interceptor.NewClient(missing, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		return forbidden("list")
+	}})
+	w.expect(w.run(t.Context(), "check", "site"), codeFailed, "Your account lacks this right")
 }

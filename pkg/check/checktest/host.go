@@ -13,9 +13,17 @@ import (
 //go:embed good.txt
 var recorded string
 
-// Answer returns the answer of host n, from 1 to 9, to a script. The script says which features and peers it asks for.
+// Answer returns the answer of host n, from 1 to 9, to a script. The script says which disks, features and peers
+// it asks for.
 func Answer(script string, n int, now time.Time) string {
-	var features, peers []string
+	var features, peers, disks []string
+	for _, path := range strings.Fields(valueOf(script, "paths")) {
+		if strings.HasPrefix(path, "/tmp") {
+			disks = append(disks, "disk "+path+" 35 4096 2097152 2097152 1048576 1048000", "mount "+path+" /tmp rw,nosuid,nodev,noexec")
+		} else {
+			disks = append(disks, "disk "+path+" 65024 4096 26214400 20971520 6553600 6000000", "mount "+path+" / rw,relatime")
+		}
+	}
 	for _, f := range strings.Fields(valueOf(script, "features")) {
 		name, _, _ := strings.Cut(f, ":")
 		features = append(features, "feature "+name+" yes built in")
@@ -28,7 +36,7 @@ func Answer(script string, n int, now time.Time) string {
 	}
 	at := fmt.Sprintf("clock %.6f\n", float64(now.UnixMicro())/1e6)
 	return strings.NewReplacer("CLOCK\n", at, "N\n", fmt.Sprintf("%d\n", n), "N/", fmt.Sprintf("%d/", n),
-		"FEATURES\n", lines(features), "PEERS\n", lines(peers), "FSYNC\n", strings.Repeat("fsync 0.0011\n", 200)).Replace(recorded)
+		"FEATURES\n", lines(features), "PEERS\n", lines(peers), "DISKS\n", lines(disks), "FSYNC\n", strings.Repeat("fsync 0.0011\n", 200)).Replace(recorded)
 }
 
 // Host returns the commands of host n for a test server of SSH. change changes its answer; nil: it is good.
