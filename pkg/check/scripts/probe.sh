@@ -9,7 +9,7 @@
 # All of it is one function, so that the shell has read it before a program can read from the same input.
 main() {
 export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
-unset CDPATH ENV BASH_ENV
+unset CDPATH ENV BASH_ENV SSH_CLIENT
 umask 077
 say() { printf '%s\n' "$*"; }
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -239,24 +239,28 @@ if has ping && has ip && limit 3 ping -n -q -c 1 -W 1 -M do -s 56 127.0.0.1 >/de
   for peer in $from $pings; do reach "$peer" & done
 fi
 
+# knock tries a port: ADDRESS PROTOCOL PORT SECONDS. Without --norc, a bash below sshd reads .bashrc, which can take long. A port of
+# UDP answers the second message that finds it closed.
 knock() {
   case $2 in
-  tcp) out=$(timeout 2 bash -c "exec 3<>/dev/tcp/$1/$3" 2>&1) ;;
-  udp) out=$(timeout 2 bash -c "exec 3<>/dev/udp/$1/$3; printf x >&3; sleep 0.4; printf x >&3; sleep 0.2; printf x >&3" 2>&1) ;;
+  tcp) out=$(timeout "$4" bash --norc -c "exec 3<>/dev/tcp/$1/$3" 2>&1) ;;
+  udp) out=$(timeout "$4" bash --norc -c "exec 3<>/dev/udp/$1/$3; printf x >&3; sleep 0.4; printf x >&3; sleep 0.4; printf x >&3" 2>&1) ;;
   esac
   status=$?
   case "$status $out" in
-  *"onnection refused"*) say knock "$1" "$2" "$3" refused ;;
-  0*) if [ "$2" = udp ]; then say knock "$1" "$2" "$3" silent; else say knock "$1" "$2" "$3" open; fi ;;
-  124*) say knock "$1" "$2" "$3" silent ;;
-  *"o route to host"*|*prohibited*|*unreachable*|*"not permitted"*) say knock "$1" "$2" "$3" rejected ;;
-  *) say knock "$1" "$2" "$3" failed ;;
+  *"onnection refused"*) state=refused ;;
+  0*) if [ "$2" = udp ]; then state=silent; else state=open; fi ;;
+  124*) state=silent ;;
+  *"o route to host"*|*prohibited*|*unreachable*|*"not permitted"*) state=rejected ;;
+  *) state=failed ;;
   esac
 }
 if has bash && has timeout; then
   for what in $knocks; do (
-      port=${what##*/}; what=${what%/*}
-    knock "${what%/*}" "${what##*/}" "$port"
+    port=${what##*/}; what=${what%/*}
+    knock "${what%/*}" "${what##*/}" "$port" 2
+    if [ $state = silent ] || [ $state = failed ]; then knock "${what%/*}" "${what##*/}" "$port" 4; fi # a busy machine is slow
+    say knock "${what%/*}" "${what##*/}" "$port" $state
   ) & done
 fi
 wait

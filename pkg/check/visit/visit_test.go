@@ -23,9 +23,20 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// shell runs commands on this machine, with the input of the client.
-func shell(command string, stdout, stderr io.Writer) int {
+// shell runs commands on this machine, with the input of the client. As below sshd, a bash would read .bashrc, and that of this
+// user takes long.
+func shell(t testing.TB) sshtest.Handler {
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, ".bashrc"), []byte("sleep 30\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "SSH_CLIENT=127.0.0.1 1 22", "SSH_CONNECTION=127.0.0.1 1 127.0.0.1 22"}
+	return func(command string, stdout, stderr io.Writer) int { return runIn(env, command, stdout, stderr) }
+}
+
+func runIn(env []string, command string, stdout, stderr io.Writer) int {
 	cmd := exec.Command("sh", "-c", command)
+	cmd.Env = env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdout.(io.Reader), stdout, stderr
 	cmd.WaitDelay = time.Second // the input ends only with the connection
 	var exit *exec.ExitError
@@ -65,7 +76,7 @@ func site(t testing.TB, n int, handler func(i int) sshtest.Handler) (check.Input
 
 // TestTheRealScript runs the script on this machine, as three hosts.
 func TestTheRealScript(t *testing.T) {
-	in, hosts, _ := site(t, 3, func(int) sshtest.Handler { return shell })
+	in, hosts, _ := site(t, 3, func(int) sshtest.Handler { return shell(t) })
 	busy, err := net.Listen("tcp", "127.0.0.1:8081") // nothing but a test uses it here, or it is in use already
 	if err == nil {
 		defer busy.Close()
@@ -249,7 +260,7 @@ func BenchmarkHosts(b *testing.B) {
 func BenchmarkRealScript(b *testing.B) {
 	for _, n := range []int{5, 100} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			in, hosts, _ := site(b, n, func(int) sshtest.Handler { return shell })
+			in, hosts, _ := site(b, n, func(int) sshtest.Handler { return shell(b) })
 			for b.Loop() {
 				answers := All(b.Context(), node.DialSSH, in, hosts, 2*time.Minute, nil)
 				if i := slices.IndexFunc(answers, func(a check.Answer) bool { return a.Err != nil }); i >= 0 {
