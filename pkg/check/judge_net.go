@@ -61,12 +61,12 @@ func resolvers(w *world) {
 
 func resolverLoops(w *world) {
 	w.each(func(_ Node, f *Facts, fail, _ func(string)) {
-		real := func(s string) bool { return !isLoopback(s) }
+		outside := func(s string) bool { return !isLoopback(s) }
 		switch {
-		case len(f.Nameservers) == 0 || slices.ContainsFunc(f.Nameservers, real):
+		case len(f.Nameservers) == 0 || slices.ContainsFunc(f.Nameservers, outside):
 		case !slices.Contains(f.Processes, "systemd-resolve"):
 			fail("its only name servers are " + some(f.Nameservers) + ", which is itself")
-		case !slices.ContainsFunc(f.Upstream, real):
+		case !slices.ContainsFunc(f.Upstream, outside):
 			fail("systemd-resolved has no name server beside " + orElse(some(f.Upstream), "itself"))
 		}
 	})
@@ -221,13 +221,13 @@ func (w *world) knocks(protocol string, closed func(state string) bool) {
 	w.each(func(n Node, f *Facts, fail, unknown func(string)) {
 		failed := 0
 		of := map[string][]string{}
-		any := false
+		tried := false
 		for k, state := range f.Knocks {
 			peer, known := to[k.Address]
 			if k.Protocol != protocol || !known {
 				continue
 			}
-			any = true
+			tried = true
 			switch {
 			case protocol == "udp" && peer.Member: // its program takes the message
 			case state == "failed":
@@ -240,7 +240,7 @@ func (w *world) knocks(protocol string, closed func(state string) bool) {
 			slices.Sort(of[at])
 			fail(fmt.Sprintf("it does not reach %s (%s) at %s %s", to[at].Name, at, protocol, strings.Join(of[at], ", ")))
 		}
-		if _, all := w.in.peers(w.index(n)); failed > 0 || !any && len(all) > 0 && w.expects(n, all, protocol) {
+		if _, all := w.in.peers(w.index(n)); failed > 0 || !tried && len(all) > 0 && w.expects(n, all, protocol) {
 			unknown("it has no bash and timeout, with which ports are tried, or an attempt failed")
 		}
 	})

@@ -31,8 +31,8 @@ type Host struct {
 // Limit is a time in which a host that is well answers. Its parts have limits of their own, which are shorter.
 const Limit = 30 * time.Second
 
-// manyAtOnce bounds the number of hosts that are asked in parallel. Of more, the first are done before the last begin, and
-// would not be there for them: a closed port of a host answers also when its own script has ended.
+// manyAtOnce bounds the number of hosts that are asked in parallel. A host answers its peers also before and after its own
+// script.
 const manyAtOnce = 128
 
 // connectLimit is the time in which a host must accept a login at one address.
