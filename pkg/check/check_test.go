@@ -173,6 +173,7 @@ func TestEachCheckFails(t *testing.T) {
 		{"mounts", "noexec", line("mount /usr/local/bin", "mount /usr/local/bin /usr/local rw,noexec"), "host-1", "/usr/local, on which /usr/local/bin (the programs of kubespray) will be, is mounted with noexec", ""},
 		{"mounts", "read-only", line("mount /var/lib/etcd", "mount /var/lib/etcd / ro,relatime"), "host-1", "is mounted read-only", ""},
 		{"etcd-fsync", "a hard disk", line("fsync", slow()...), "host-1", "99 % of 200 writes took at most 25ms, half of them 1.1ms", ""},
+		{"etcd-fsync", "a very slow disk", line("fsync", "fsync 0.4", "fsync 0.9"), "host-1", "2 writes took 1.3s", ""},
 		{"default-route", "none", line("route default"), "host-1", "it has no default route", ""},
 		{"resolver", "none", line("nameserver"), "host-1", "has no name server", ""},
 		{"resolver-loop", "dnsmasq", func(t *testing.T, w *world3) {
@@ -437,7 +438,7 @@ var update = flag.Bool("update", false, "write the table of the page")
 
 const page = "../../docs/checks.md"
 
-// TestPage compares the table of the page with the checks. go test -update writes it.
+// TestPage compares the tables of the page with the checks and the ports. go test -update writes it.
 func TestPage(t *testing.T) {
 	var rows strings.Builder
 	rows.WriteString("| check | severity | what is expected | what to do otherwise |\n| --- | --- | --- | --- |\n")
@@ -448,23 +449,48 @@ func TestPage(t *testing.T) {
 		}
 		fmt.Fprintf(&rows, "| `%s` | %s | %s | %s |\n", c.ID, c.Severity, what, c.Do)
 	}
+	compare(t, "table of checks", rows.String())
+	rows.Reset()
+	rows.WriteString("| port | of | nodes | who connects | with |\n| --- | --- | --- | --- | --- |\n")
+	seen := map[port]bool{}
+	for _, plugin := range []string{"", "calico", "cilium", "flannel", "kube-ovn", "kube-router"} {
+		for _, p := range (Input{NetworkPlugin: plugin}).ports() {
+			if seen[p] {
+				continue
+			}
+			seen[p] = true
+			from := "all nodes"
+			if p.local {
+				from = "only the node itself"
+			} else if p.from != "" {
+				from = p.from
+			}
+			fmt.Fprintf(&rows, "| %s %d | %s | %s | %s | %s |\n", p.protocol, p.number, p.of, orElse(p.role, "all"), from, orElse(plugin, "all network plugins"))
+		}
+	}
+	compare(t, "table of ports", rows.String())
+}
+
+// compare compares a table of the page, or writes it.
+func compare(t *testing.T, name, want string) {
+	t.Helper()
 	raw, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begin, end = "<!-- table of checks -->\n", "<!-- end -->\n"
+	begin, end := "<!-- "+name+" -->\n", "<!-- end -->\n"
 	head, rest, found := strings.Cut(string(raw), begin)
 	old, tail, closed := strings.Cut(rest, end)
 	if !found || !closed {
 		t.Fatalf("%s has no %q and %q", page, begin, end)
 	}
 	if *update {
-		if err := os.WriteFile(page, []byte(head+begin+rows.String()+end+tail), 0o644); err != nil {
+		if err := os.WriteFile(page, []byte(head+begin+want+end+tail), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if old != rows.String() {
-		t.Errorf("the table of %s is not that of the code: run go test ./pkg/check -run TestPage -update", page)
+	if old != want {
+		t.Errorf("a table of %s is not that of the code: run go test ./pkg/check -run TestPage -update", page)
 	}
 }

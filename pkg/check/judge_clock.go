@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -54,8 +55,8 @@ func clocks(w *world) {
 		}
 	}
 	if len(all) > 1 && len(off) == len(all) {
-		lowest := slices.MinFunc(all, func(a, b offset) int { return compare(a.high, b.high) })
-		highest := slices.MaxFunc(all, func(a, b offset) int { return compare(a.low, b.low) })
+		lowest := slices.MinFunc(all, func(a, b offset) int { return cmp.Compare(a.high, b.high) })
+		highest := slices.MaxFunc(all, func(a, b offset) int { return cmp.Compare(a.low, b.low) })
 		if highest.low-lowest.high <= mostClock {
 			w.say(Failed, "", fmt.Sprintf("the clock of this machine is %s all hosts', which agree", direction(-away(lowest.low, lowest.high))))
 			return
@@ -84,16 +85,6 @@ func direction(d float64) string {
 		return "at least " + by.String() + " behind"
 	}
 	return "at least " + by.String() + " ahead of"
-}
-
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // sources are the programs that set a clock.

@@ -75,13 +75,19 @@ func mounts(w *world) {
 const slowest = 10 * time.Millisecond
 
 func fsync(w *world) {
-	const enough = 20
+	const enough = 20 // fewer in a second or more are slow, whatever the percentile
 	w.each(func(n Node, f *Facts, fail, unknown func(string)) {
 		if !n.may(contract.RoleControlPlane) {
 			return
 		}
 		if len(f.Fsync) < enough {
-			if f.UID == "0" {
+			var all time.Duration
+			for _, took := range f.Fsync {
+				all += took
+			}
+			if all >= time.Second {
+				fail(fmt.Sprintf("%d writes took %s", len(f.Fsync), short(all)))
+			} else if f.UID == "0" {
 				unknown(fmt.Sprintf("only %d writes were measured", len(f.Fsync)))
 			}
 			return

@@ -130,6 +130,30 @@ func TestTheRealScript(t *testing.T) {
 	}
 }
 
+// TestSudo: a user who is not root becomes root if sudo asks for no password. id and sudo are fakes: a test has no second user.
+func TestSudo(t *testing.T) {
+	for name, want := range map[string]string{"exit 1": "1000", `[ "$1" = -n ] || exit 1; shift; SUDONE=1 exec "$@"`: "0"} {
+		dir := t.TempDir()
+		for program, body := range map[string]string{"sudo": name, "id": `if [ "$SUDONE" ]; then echo 0; else echo 1000; fi`} {
+			if err := os.WriteFile(filepath.Join(dir, program), []byte("#!/bin/sh\n"+body+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		env := []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + dir}
+		in, hosts, _ := site(t, 1, func(int) sshtest.Handler {
+			return func(command string, stdout, stderr io.Writer) int { return runIn(env, command, stdout, stderr) }
+		})
+		answers := All(t.Context(), node.DialSSH, in, hosts, time.Minute, nil)
+		if got := answers[0].Facts.UID; answers[0].Err != nil || got != want {
+			t.Errorf("sudo is %q: the user is %q, want %q: %v", name, got, want, answers[0].Err)
+		}
+		refused := slices.ContainsFunc(check.Judge(in, answers), func(f check.Finding) bool { return f.ID == "sudo" })
+		if refused != (want == "1000") {
+			t.Errorf("sudo is %q: there is a finding: %v", name, refused)
+		}
+	}
+}
+
 // TestHostsThatDoNotAnswer: each one is named, and none holds up the others.
 func TestHostsThatDoNotAnswer(t *testing.T) {
 	release := make(chan struct{})
