@@ -139,7 +139,6 @@ func (in Input) ports() []port {
 	all := []port{
 		{number: 6443, protocol: "tcp", of: "the API server", role: contract.RoleControlPlane},
 		{number: 6443, protocol: "tcp", of: "the proxy to the API server", local: true},
-		{number: 8081, protocol: "tcp", of: "the proxy to the API server", local: true},
 		{number: 2379, protocol: "tcp", of: "etcd", role: contract.RoleControlPlane, from: contract.RoleControlPlane},
 		{number: 2380, protocol: "tcp", of: "etcd", role: contract.RoleControlPlane, from: contract.RoleControlPlane},
 		{number: 10257, protocol: "tcp", of: "the controller manager", role: contract.RoleControlPlane, local: true},

@@ -77,7 +77,7 @@ func site(t testing.TB, n int, handler func(i int) sshtest.Handler) (check.Input
 // TestTheRealScript runs the script on this machine, as three hosts.
 func TestTheRealScript(t *testing.T) {
 	in, hosts, _ := site(t, 3, func(int) sshtest.Handler { return shell(t) })
-	busy, err := net.Listen("tcp", "127.0.0.1:8081") // nothing but a test uses it here, or it is in use already
+	busy, err := net.Listen("tcp", "127.0.0.1:10259") // it is free, or in use already
 	if err == nil {
 		defer busy.Close()
 	}
