@@ -128,6 +128,7 @@ func (w *terminal) run(ctx context.Context, args ...string) int {
 		IOStreams: streams,
 		now:       w.clock,
 		dial:      onLoopback,
+		here:      goodMachine,
 		pace:      time.Millisecond,
 		connect: func() (*site, error) {
 			access := &clientcmd.PathOptions{GlobalFile: w.own, LoadingRules: &clientcmd.ClientConfigLoadingRules{ExplicitPath: ""}}

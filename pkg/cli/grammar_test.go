@@ -292,6 +292,8 @@ func TestCompletion(t *testing.T) {
 		"hosts reset ":              "host-a",
 		"hosts reset host-a ":       "",
 		"hosts --for ":              "edge-a",
+		"check hosts ho":            "host-a",
+		"check hosts --skip fire":   "firewall",
 		"restore edge-a --from ":    "b-1",
 		"plugins show mult":         "multus",
 		"plugins test edge-a multu": "multus",
@@ -338,7 +340,7 @@ func TestImpersonationOnTheWire(t *testing.T) {
 		"cancel": "edge-1", "pause": "edge-1", "resume": "edge-1", "patch": "edge-1", "backup": "edge-1 --name=b", "backups": "", "restore": "edge-1 --from=b --yes",
 		"hosts": "", "hosts reset": "host-1 --yes", "hosts attach": "host-1", "plugins test": "edge-1 multus", "depot images-in-use": "", "depot gc": "", "depot usage": "",
 		"events": "edge-1", "logs": "edge-1", "diff": "-f ../../config/samples/provisioning.yaml", "env": "edge-1",
-		"adopt": "edge-1", "create": "edge-1 --control-planes=1", "scale": "edge-1 --set=pool=2", "upgrade": "edge-1 --to=1.35.5",
+		"check": "-f ../../config/samples/provisioning.yaml", "check hosts": "", "check site": "", "adopt": "edge-1", "create": "edge-1 --control-planes=1", "scale": "edge-1 --set=pool=2", "upgrade": "edge-1 --to=1.35.5",
 	}
 	local := []string{"plugins", "plugins show", "plugins push", "bundle create", "bundle inspect", "bundle import", "bundle export", "bundle diff", "options"}
 	for _, cmd := range leaves(newRoot(genericclioptions.NewConfigFlags(true), &session{})) {

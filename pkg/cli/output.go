@@ -22,6 +22,7 @@ var reportVersion = schema.GroupVersion{Group: "cli.bpa.akraino.org", Version: "
 
 // The kinds of the reports.
 const (
+	reportCheck    = "CheckReport"
 	reportDiff     = "DiffReport"
 	reportHistory  = "HistoryReport"
 	reportHosts    = "HostReport"

@@ -11,6 +11,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/akraino-icn/bpa/pkg/check"
+	"github.com/akraino-icn/bpa/pkg/check/visit"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
@@ -35,6 +37,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 		pace:      resetPace,
 		connect:   func() (*site, error) { return connect(flags) },
 		dial:      node.DialSSH,
+		here:      visit.Here,
 	})
 	root.SetArgs(args)
 	return finish(root.ExecuteContext(ctx), streams)
@@ -60,6 +63,7 @@ type session struct {
 	pace    time.Duration // between two looks at a run
 	connect func() (*site, error)
 	dial    node.Dial
+	here    func(ctx context.Context, in check.Input, limit time.Duration) check.Answer // asks this machine
 }
 
 func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {
@@ -92,7 +96,7 @@ func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {
 		{"Look at clusters", []*cobra.Command{newStatus(s), newWatch(s), newHistory(s), newEvents(s), newLogs(s), newPlan(s), newDiff(s), newKubeconfig(s), newEnv(s), newSoftware(s)}},
 		{"Change clusters", []*cobra.Command{newCreate(s), newScale(s), newUpgrade(s), newRetry(s), newCancel(s), newPause(s), newResume(s), newPatch(s), newAdopt(s)}},
 		{"Backups", []*cobra.Command{newBackup(s), newBackups(s), newRestore(s)}},
-		{"The site", []*cobra.Command{newHosts(s), newPlugins(s), newBundle(s), newDepot(s)}},
+		{"The site", []*cobra.Command{newCheck(s), newHosts(s), newPlugins(s), newBundle(s), newDepot(s)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
 		for _, cmd := range g.commands {
