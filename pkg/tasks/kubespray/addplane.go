@@ -11,6 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -20,24 +21,12 @@ const (
 	joinFrom, serversFrom, proxiesFrom, membersFrom = 5, 70, 80, 97
 )
 
-// quorumAdvice is the end of the message if etcd has no majority, so that no API server answers.
-const quorumAdvice = "If more than half of the members of etcd are lost, switch on one of their machines or repair it; the next attempt continues. " +
-	"If no machine is off, start etcd on the new one: systemctl start etcd. If the machines are lost for good, " +
-	"see docs/kubespray.md, \"" + recoverySection + "\". Do not run kubespray's recover-control-plane.yml"
-
-// recoverySection is the heading of the text about a lost majority.
-const recoverySection = "Recover a lost majority of etcd"
-
-// refreshCertificates is the variable with which kubespray replaces the certificates of all members of
-// etcd in the play. It is true by default.
-const refreshCertificates = "force_etcd_cert_refresh"
-
 // addition adds a control plane to an installed cluster, also in the place of a lost one.
 type addition struct {
 	in       Input // with the nodes in their order, and the names of their members of etcd
 	key      ssh.Key
 	ports    Ports
-	progress *progressWriter
+	progress *playbook.Progress
 	planes   planes // of the control planes that stay
 	former   []contract.Node
 	c        contact
@@ -47,7 +36,7 @@ type addition struct {
 // addControlPlane adds a control plane and returns the recap. Each step changes only what is not
 // right yet, so that an attempt that was interrupted is continued by the next one. It repeats the
 // steps after the playbook, because the record does not say which of them were complete.
-func addControlPlane(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, error) {
+func addControlPlane(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress) (string, error) {
 	a := &addition{in: in, key: key, ports: ports, progress: progress}
 	if err := a.plan(ctx); err != nil {
 		return "", err
@@ -69,7 +58,7 @@ func addControlPlane(ctx context.Context, in Input, key ssh.Key, ports Ports, pr
 }
 
 func (a *addition) part(from, to int) func(percent int, step string) {
-	return func(percent int, step string) { a.progress.set(from+percent*(to-from)/100, step) }
+	return func(percent int, step string) { a.progress.Set(from+percent*(to-from)/100, step) }
 }
 
 // plan finds out which nodes are new, which control planes stay and which are gone, and on which
@@ -130,13 +119,6 @@ func (a *addition) access() node.Access {
 	return node.Access{Dial: a.ports.Dial, Request: a.in.Request, Key: a.key, Pins: a.c.pins, Limit: a.in.ConnectLimit}
 }
 
-// formerControlPlanes returns the control planes before the run, with the names of their members of
-// etcd.
-func formerControlPlanes(r contract.Request) []contract.Node {
-	all, _ := inventory.Members(contract.Request{Operation: contract.OperationRemoveControlPlane, Members: r.Members}, r.Members)
-	return node.ControlPlanes(all)
-}
-
 // limit limits the playbook to the new control plane, or to all control planes if the members of
 // etcd change: kubespray writes the addresses for the certificates of a new member only if the first
 // member is in the play, and tells the members that stay about the new one. Then kubespray must not
@@ -158,22 +140,12 @@ func (a *addition) limit() {
 // joins returns the nodes that the run makes members of etcd.
 func (a *addition) joins() []contract.Node { return joining(a.former, a.in.Nodes) }
 
-// joining returns the nodes that are members of etcd, but were none before the run.
-func joining(former, nodes []contract.Node) []contract.Node {
-	return slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return n.Etcd == "" || isMemberOf(former, n) })
-}
-
-// isMemberOf reports whether the node was a member of etcd.
-func isMemberOf(former []contract.Node, n contract.Node) bool {
-	return slices.ContainsFunc(former, func(f contract.Node) bool { return f.HostUID == n.HostUID && f.Etcd != "" })
-}
-
 // before prepares the cluster for the new control plane: it removes lost control planes, and what an
 // unfinished attempt has left in etcd.
 func (a *addition) before(ctx context.Context, c contact) error {
 	a.c = c
 	a.planes.access = a.access()
-	a.progress.set(2, "Check etcd")
+	a.progress.Set(2, "Check etcd")
 	found, err := findCluster(ctx, a.in.only(a.planes.stay), a.key, c.pins, a.ports)
 	if err != nil || !found.hasControlPlane(a.in.only(a.planes.stay)) {
 		return a.noQuorum(errors.Join(errors.New("no control plane that stays is Ready"), err))
@@ -186,7 +158,7 @@ func (a *addition) before(ctx context.Context, c contact) error {
 		if slices.Contains(a.in.Request.Kept, n.Name) && len(a.joins()) == 0 {
 			continue
 		}
-		a.progress.set(3, "Remove the lost control plane "+n.Name)
+		a.progress.Set(3, "Remove the lost control plane "+n.Name)
 		if err := a.forget(ctx, found, n); err != nil {
 			return err
 		}
@@ -198,7 +170,7 @@ func (a *addition) before(ctx context.Context, c contact) error {
 	if err := a.planes.forgetCertificates(ctx, names); err != nil {
 		return err
 	}
-	a.progress.set(4, "Point the control planes to their own API servers")
+	a.progress.Set(4, "Point the control planes to their own API servers")
 	if err := a.planes.repoint(ctx); err != nil {
 		return err
 	}
@@ -243,10 +215,10 @@ func (a *addition) after(ctx context.Context) error {
 	if err := a.planes.useServers(ctx, a.part(serversFrom, proxiesFrom)); err != nil {
 		return err
 	}
-	a.progress.set(proxiesFrom, "Update the proxies of the workers")
+	a.progress.Set(proxiesFrom, "Update the proxies of the workers")
 	if err := updateProxies(ctx, a.in, a.access(), a.ports, a.part(proxiesFrom, membersFrom)); err != nil {
 		return err
 	}
-	a.progress.set(membersFrom, "Wait for etcd")
+	a.progress.Set(membersFrom, "Wait for etcd")
 	return awaitMembers(ctx, a.in, a.access(), a.ports)
 }

@@ -15,23 +15,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// Files with which the task configures apt on nodes. They belong to BPA alone, so that the task never
-// edits a file of a user.
-const (
-	aptSource = "/etc/apt/sources.list.d/bpa-depot.sources"
-	aptConfig = "/etc/apt/apt.conf.d/90bpa-depot"
-)
-
-var (
-	// errNoDepot reports that a node cannot reach the depot.
-	errNoDepot = errors.New("it cannot reach the depot for OS packages")
-	// errRefused reports that a node's apt refuses the depot's index: it is not signed with the depot's
-	// key, or has expired, or the clock of the node is wrong.
-	errRefused = errors.New("its apt refuses the index of the depot's OS packages")
-	// errNoSource reports that the depot cannot be configured as a package source on a node.
-	errNoSource = errors.New("the depot cannot be configured as its source of OS packages")
-)
-
 // Exit statuses of sourceScript: the depot does not answer, and apt refuses its index.
 const (
 	notReached = 66

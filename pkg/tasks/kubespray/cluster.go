@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -140,4 +141,9 @@ func (c *cluster) remove(ctx context.Context, all []contract.Node, n contract.No
 	}
 	delete(c.ready, n.Name)
 	return nil
+}
+
+// hasControlPlane reports whether one of the control planes of the request is Ready.
+func (c *cluster) hasControlPlane(in Input) bool {
+	return slices.ContainsFunc(node.ControlPlanes(in.Nodes), func(n contract.Node) bool { return c.readyNode(n.Name) })
 }

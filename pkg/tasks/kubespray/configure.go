@@ -11,6 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -36,14 +37,14 @@ type configurer struct {
 // A healthy cluster is the condition before and after. From before the playbook until after the last check,
 // all nodes of the record have a Target with the names of the variables. So if the run fails or is killed,
 // the variables are applied again, with the values that the spec has then.
-func configure(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, error) {
-	progress.set(0, "Find out what to apply")
+func configure(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress) (string, error) {
+	progress.Set(0, "Find out what to apply")
 	c := &configurer{upgrader: &upgrader{in: in, key: key, ports: ports, progress: progress}}
 	if err := c.plan(ctx); err != nil {
 		return "", err
 	}
 	defer c.w.close()
-	progress.set(gateFrom, "Check the cluster")
+	progress.Set(gateFrom, "Check the cluster")
 	if err := c.gateBefore(ctx); err != nil {
 		return "", err
 	}
@@ -52,14 +53,14 @@ func configure(ctx context.Context, in Input, key ssh.Key, ports Ports, progress
 			return "", err
 		}
 	}
-	progress.set(settleFrom, "Wait for nodes and system pods")
+	progress.Set(settleFrom, "Wait for nodes and system pods")
 	if err := c.gateAfter(ctx); err != nil {
 		return "", err
 	}
 	if err := c.complete(ctx); err != nil {
 		return "", err
 	}
-	progress.set(100, "The cluster is healthy")
+	progress.Set(100, "The cluster is healthy")
 	return c.recap(), nil
 }
 
@@ -167,7 +168,7 @@ func (c *configurer) apply(ctx context.Context) error {
 		return err
 	}
 	_, err = play(ctx, in, files, c.ports, func(percent int, step string) {
-		c.progress.set(configureFrom+percent*(settleFrom-configureFrom)/100, step)
+		c.progress.Set(configureFrom+percent*(settleFrom-configureFrom)/100, step)
 	}, counted)
 	return c.incomplete(ctx, err)
 }

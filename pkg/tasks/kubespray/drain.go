@@ -71,12 +71,6 @@ func (u *undrained) block(n contract.Node, why *task.Error) {
 	}
 }
 
-func (r *remover) drainer() drainer {
-	return drainer{w: r.w, members: r.members, ports: r.ports, limit: time.Duration(r.in.Request.Remove.DrainSeconds) * time.Second,
-		begins: time.Duration(r.in.Request.Remove.DrainsSeconds) * time.Second,
-		report: func(done float64, step string) { r.progress.set(drainFrom+int(drainShare*done), step) }}
-}
-
 // drain moves the pods of some nodes to other nodes. First it cordons all of the nodes, so that no
 // pod moves to another one of them. Then it drains them one after the other, so that the cluster
 // never loses more pods at the same time than one node has. It does not wait until the pods run
@@ -170,11 +164,6 @@ func (w *watch) cordoned(ctx context.Context) (map[string]bool, error) {
 		is[n.Metadata.Name] = n.Spec.Unschedulable
 	}
 	return is, nil
-}
-
-// uncordon lets nodes accept pods again, and takes them out of the record's list Draining.
-func (r *remover) uncordon(ctx context.Context, names []string) error {
-	return uncordon(ctx, r.w, r.members, names, r.ports)
 }
 
 func uncordon(ctx context.Context, w *watch, members *installed, names []string, ports Ports) error {

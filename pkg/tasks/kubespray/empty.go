@@ -60,7 +60,7 @@ func (r *remover) empty(ctx context.Context) []error {
 
 // part returns a function that reports the progress of a part of the run.
 func (r *remover) part(from, share int) func(percent int, step string) {
-	return func(percent int, step string) { r.progress.set(from+percent*share/100, step) }
+	return func(percent int, step string) { r.progress.Set(from+percent*share/100, step) }
 }
 
 // withInventory returns the input with the inventory of the cluster and the nodes that leave. A
@@ -97,7 +97,7 @@ func (r *remover) play(ctx context.Context, resetter resetter, nodes []contract.
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool {
 		return len(resetter.reportOf(n).Kubernetes) == 0 || !named(r.members.now.Nodes, n.Name) || rankOfRole(n) == 0
 	})
-	r.progress.set(playbookFrom, "Save the network settings of the site")
+	r.progress.Set(playbookFrom, "Save the network settings of the site")
 	saved := make([]bool, len(nodes))
 	each(len(nodes), func(i int) { saved[i] = resetter.on(ctx, nodes[i], r.ports.Machines.Save) == nil }) // the reset reports an error
 	in := resetter.in
@@ -137,7 +137,7 @@ func removeVars(in Input) map[string]any {
 
 // deleteNodes deletes the Node objects that are left, and checks that they are gone.
 func (r *remover) deleteNodes(ctx context.Context) error {
-	r.progress.set(resetFrom+resetShare, "Check that the nodes are gone")
+	r.progress.Set(resetFrom+resetShare, "Check that the nodes are gone")
 	registered, err := r.w.registered(ctx)
 	for _, n := range r.leave {
 		if _, there := registered[n.Name]; there && err == nil {
@@ -158,19 +158,25 @@ func (r *remover) deleteNodes(ctx context.Context) error {
 	return nil
 }
 
-// strike takes the nodes that have left out of the record. A node whose machine is not empty stays
-// in it, so that the next attempt resets the machine. errs are in the order of leave.
+// strike takes the nodes that have left out of the record. errs are in the order of leave.
 func (r *remover) strike(ctx context.Context, errs []error) error {
+	return strike(ctx, r.ports.Installed, r.members, r.leave, errs)
+}
+
+// strike takes the nodes that have left out of the record, which is in the store. A node whose machine is not
+// empty stays in it, so that the next attempt resets the machine. errs are in the order of leave; nil: the node
+// has left.
+func strike(ctx context.Context, store Store, members *installed, leave []contract.Node, errs []error) error {
 	var left []contract.Node
-	for i, n := range r.leave {
+	for i, n := range leave {
 		if errs[i] == nil {
 			left = append(left, n)
 		}
 	}
-	if err := unjoin(ctx, r.ports.Installed, uids(left)); err != nil {
+	if err := unjoin(ctx, store, uids(left)); err != nil {
 		return err
 	}
-	return r.members.change(ctx, func(next *contract.Installed) {
+	return members.change(ctx, func(next *contract.Installed) {
 		next.Nodes = slices.DeleteFunc(next.Nodes, func(n contract.Node) bool { return named(left, n.Name) })
 		next.Leaving = without(next.Leaving, namesOf(left))
 	})

@@ -2,7 +2,6 @@ package kubespray
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,9 +11,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
-
-// errNotMarked reports that a machine's owner cannot be written on the machine.
-var errNotMarked = errors.New("the owner of its cluster cannot be written")
 
 // equip prepares all nodes for the playbook. On every machine it writes whose cluster the machine
 // gets, installs the depot's certificate, configures the depot as the package source, lets the

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/secretvars"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
@@ -102,4 +103,21 @@ func (f files) extra(groupVars []byte, own map[string]any) ([]byte, error) {
 // write replaces a file, even if the existing file is read-only.
 func write(path string, content []byte, mode os.FileMode) error {
 	return playbook.Write(path, content, mode)
+}
+
+// writeSecrets writes the variables in Secrets beside the inventory, in whose variables of all hosts they have no
+// values. Of two files in the folder, Ansible prefers the later one in the alphabet.
+func (in Input) writeSecrets(f files) error {
+	if len(in.Request.SecretVars) == 0 {
+		return nil
+	}
+	text, err := secretvars.Ansible(in.Secrets.Only(in.Request.SecretVars))
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(filepath.Dir(f.Inventory), "group_vars", "all", "secrets.yml")
+	if err := write(path, text, 0o600); err != nil {
+		return fmt.Errorf("prepare %s: %w", path, err)
+	}
+	return nil
 }

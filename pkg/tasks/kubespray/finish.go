@@ -9,13 +9,14 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 )
 
 // finish removes lost nodes, waits for a healthy cluster and records what it consists of. In a cluster that
 // exists, the nodes of the run and what it has changed at etcd decide what is recorded. The other nodes are
 // waited for after that.
-func finish(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports, progress *progressWriter) error {
-	progress.set(99, "Wait for nodes and system pods")
+func finish(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports, progress *playbook.Progress) error {
+	progress.Set(99, "Wait for nodes and system pods")
 	members, err := readInstalled(ctx, ports.Installed)
 	if err != nil {
 		return err
@@ -54,7 +55,7 @@ func finish(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Por
 			return err
 		}
 	}
-	progress.set(100, "The cluster is healthy")
+	progress.Set(100, "The cluster is healthy")
 	return nil
 }
 
@@ -78,29 +79,6 @@ func (w *watch) gate(ctx context.Context, ports Ports, ignore func(trouble) bool
 	return nil
 }
 
-// beside reports whether the run changes a part of a cluster that exists. A restore, an installation and a check of
-// the cluster, which removes no node, concern all nodes.
-func (in Input) beside(members *installed) bool {
-	if r := in.Request.Remove; r != nil && len(r.Nodes)+len(r.Sets) == 0 {
-		return false
-	}
-	return members.text != "" && contract.OperationOf(in.Request.Operation).ChangesCluster() && in.Request.Restore == nil
-}
-
-// concerned returns those of the nodes that the run installs or changes. A control plane that joins or leaves
-// changes all others.
-func (in Input) concerned(nodes []contract.Node, members *installed) []contract.Node {
-	if !in.beside(members) {
-		return nodes
-	}
-	operation := in.Request.Operation
-	planes := operation == contract.OperationAddControlPlane || operation == contract.OperationRemoveControlPlane
-	return slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool {
-		recorded := slices.ContainsFunc(members.now.Nodes, func(m contract.Node) bool { return m.Name == n.Name && m.HostUID == n.HostUID })
-		return recorded && !slices.Contains(in.limit, n.Name) && !(planes && rankOfRole(n) == 0)
-	})
-}
-
 // withSick returns the input with the names of those nodes of the cluster that are not Ready before the run, and
 // that it does not concern. If no API server answers, none is known.
 func (in Input) withSick(ctx context.Context, key ssh.Key, pins ssh.Pins, ports Ports) (Input, error) {
@@ -120,15 +98,4 @@ func (in Input) withSick(ctx context.Context, key ssh.Key, pins ssh.Pins, ports 
 		in.sick = in.sickIn(ready, members)
 	}
 	return in, nil
-}
-
-// sickIn returns the names of the nodes that are not Ready and that the run does not concern.
-func (in Input) sickIn(ready map[string]bool, members *installed) (sick []string) {
-	concerned := in.concerned(in.Nodes, members)
-	for _, n := range in.Nodes {
-		if !ready[n.Name] && !named(concerned, n.Name) {
-			sick = append(sick, n.Name)
-		}
-	}
-	return sick
 }

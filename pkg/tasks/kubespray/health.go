@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -257,8 +256,6 @@ func needsNetwork(plugin string) bool { return plugin == "none" || plugin == "cn
 func ownNetwork(plugin, why string) bool {
 	return needsNetwork(plugin) && strings.Contains(why, "NetworkPluginNotReady")
 }
-
-var kubernetesName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
 // await returns the arguments for kubectl wait. It returns an empty string if the name is not a
 // valid Kubernetes name: the name comes from the new cluster and is passed to a shell.

@@ -9,12 +9,13 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // install connects to the nodes, runs the playbook and waits for a healthy cluster. It returns the
 // recap of the playbook.
-func install(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, error) {
+func install(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress) (string, error) {
 	known, err := recall(ctx, in, ports)
 	if err != nil {
 		return "", err
@@ -40,7 +41,7 @@ func install(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *
 		return "no node is new", finish(ctx, in, key, known.pins, ports, progress)
 	}
 	unchanged := func(context.Context, contact) error { return nil }
-	recap, pins, err := change(ctx, in, key, ports, progress, unchanged, progress.set)
+	recap, pins, err := change(ctx, in, key, ports, progress, unchanged, progress.Set)
 	if err != nil {
 		return "", err
 	}
@@ -51,10 +52,10 @@ func install(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *
 // these nodes need. It calls before when the machines of new nodes have no leftovers any more, and
 // report with the progress of the playbook. It returns the recap of the playbook and the pinned host
 // keys.
-func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter,
+func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress,
 	before func(context.Context, contact) error, report func(percent int, step string)) (string, ssh.Pins, error) {
 	counted := count(in)
-	progress.set(0, "Connect to the nodes")
+	progress.Set(0, "Connect to the nodes")
 	c, err := preflight(ctx, in.only(in.contacted()), key, ports)
 	if err != nil {
 		return "", nil, err
@@ -110,21 +111,4 @@ func (c contact) installed(in Input) bool {
 	return !slices.ContainsFunc(in.Nodes, func(n contract.Node) bool {
 		return c.pins.Of(n.HostUID) == nil || c.states[n.HostUID] != contract.HostUsed
 	})
-}
-
-// uids returns the UIDs of the nodes' hosts.
-func uids(nodes []contract.Node) []string {
-	all := make([]string, len(nodes))
-	for i, n := range nodes {
-		all[i] = n.HostUID
-	}
-	return all
-}
-
-// stopped returns the cause if the context has ended, and nil if not.
-func stopped(ctx context.Context, what string) error {
-	if ctx.Err() == nil {
-		return nil
-	}
-	return fmt.Errorf("%s was interrupted: %w", what, errors.Join(ctx.Err(), context.Cause(ctx)))
 }

@@ -123,28 +123,10 @@ func (i *installed) complete(ctx context.Context, request contract.Request, node
 	})
 }
 
-// rankOfRole returns 0 for a control plane and 1 for any other node.
-func rankOfRole(n contract.Node) int { return 1 - len(node.ControlPlanes([]contract.Node{n})) }
-
 // lasting returns the request without the fields that describe one run.
 func lasting(r contract.Request) contract.Request {
 	r.Operation, r.Members, r.EtcdNext, r.Patched, r.Remove, r.Upgrade, r.Restore, r.Software = "", nil, 0, "", nil, nil, nil, nil
 	r.Nodes, r.Outcome = nil, ""
 	r.ClusterCA, r.Installed, r.Complete, r.Lost, r.Kept, r.PassedOver, r.Unreset = "", nil, false, nil, nil, nil, nil
 	return r
-}
-
-// named reports whether one of the nodes has this name.
-func named(nodes []contract.Node, name string) bool {
-	return slices.ContainsFunc(nodes, func(n contract.Node) bool { return n.Name == name })
-}
-
-// without returns the names that are not in the other list.
-func without(names, others []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
-}
-
-// with returns the names of both lists, each name once.
-func with(names, others []string) []string {
-	return append(slices.Clone(names), without(others, names)...)
 }

@@ -13,12 +13,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// errNoState reports that a node cannot be prepared for another policy of the kubelet's managers.
-var errNoState = errors.New("the kubelet cannot be prepared for another policy of its CPU manager")
-
-// stateUnit is a drop-in of kubelet.service with stateScript. A reset removes its folder.
-const stateUnit = "/etc/systemd/system/kubelet.service.d/10-bpa-manager-state.conf"
-
 // stateScript removes the states of the CPU manager and of the memory manager if they are of another
 // policy than the kubelet's configuration. The kubelet exits with such a state, and kubespray, which
 // can change the policy in any run, leaves the state. A kubelet that has the policy, or a drop-in of its

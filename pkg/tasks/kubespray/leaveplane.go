@@ -26,11 +26,11 @@ func (r *remover) leaveControlPlane(ctx context.Context) error {
 	}
 	gone := slices.Concat(leave, node.ControlPlanes(r.kept())) // no control plane must depend on a lost one either
 	p := planes{in: r.in, access: r.w.access, ports: r.ports, stay: r.controlPlanes(namesOf(r.leave)), gone: gone}
-	r.progress.set(leaveFrom, "Point the control planes to their own API servers")
+	r.progress.Set(leaveFrom, "Point the control planes to their own API servers")
 	if err := p.repoint(ctx); err != nil {
 		return err
 	}
-	r.progress.set(leaveFrom, "Remove "+names(leave)+" from etcd")
+	r.progress.Set(leaveFrom, "Remove "+names(leave)+" from etcd")
 	if err := r.eachMember(ctx, (*cluster).removeMember); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (r *remover) updateProxies(ctx context.Context) error {
 		return task.Because(contract.ReasonInvalidRequest,
 			errors.New("there is no inventory of the nodes that stay, so the proxies of the workers cannot be updated"))
 	}
-	r.progress.set(proxiesAt, "Update the proxies of the workers")
+	r.progress.Set(proxiesAt, "Update the proxies of the workers")
 	return updateProxies(ctx, in, r.w.access, r.ports, r.part(proxiesAt, proxiesShareOf))
 }
 

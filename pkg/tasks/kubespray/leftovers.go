@@ -6,23 +6,22 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
-	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // resetLeftovers resets the machines on which an earlier attempt of this Provisioning has left a
 // part of a node. Kubespray cannot continue such a node: for example, it skips kubeadm if kubeadm has
 // finished, and then waits in vain. A Ready node is never reset.
-func resetLeftovers(ctx context.Context, in Input, key ssh.Key, c contact, ports Ports, progress *progressWriter) error {
+func resetLeftovers(ctx context.Context, in Input, key ssh.Key, c contact, ports Ports, progress *playbook.Progress) error {
 	dirty := c.leftovers(in)
 	if len(dirty) == 0 {
 		return nil
 	}
-	progress.set(0, "Check the leftovers of an earlier attempt")
+	progress.Set(0, "Check the leftovers of an earlier attempt")
 	fmt.Fprintf(ports.Log, "\nAn earlier attempt has left something on %s. Asking the cluster which of them are nodes\n", names(dirty))
 	found, err := findCluster(ctx, in, key, c.pins, ports)
 	if err != nil {
@@ -45,7 +44,7 @@ func resetLeftovers(ctx context.Context, in Input, key ssh.Key, c contact, ports
 			}
 		}
 	}
-	r := resetter{in: in, key: key, c: c, ports: ports, report: func(_ int, step string) { progress.set(0, "Reset unfinished nodes: "+step) }}
+	r := resetter{in: in, key: key, c: c, ports: ports, report: func(_ int, step string) { progress.Set(0, "Reset unfinished nodes: "+step) }}
 	errs := r.reset(ctx, doomed, func(contract.Node) error { return nil })
 	if err := stopped(ctx, "the reset of unfinished nodes"); err != nil {
 		return err
@@ -91,42 +90,4 @@ func choose(in Input, dirty []contract.Node, found *cluster) (doomed []contract.
 		return nil, "No control plane is Ready, but another node is, so nothing is reset", nil
 	}
 	return doomed, "No control plane is Ready and the cluster was never complete, so these machines are reset: " + names(doomed), nil
-}
-
-// hasControlPlane reports whether one of the control planes of the request is Ready.
-func (c *cluster) hasControlPlane(in Input) bool {
-	return slices.ContainsFunc(node.ControlPlanes(in.Nodes), func(n contract.Node) bool { return c.readyNode(n.Name) })
-}
-
-// incomplete returns the error of a reset that failed on some nodes; nil: it failed on none. The
-// errors are in the order of the nodes.
-func incomplete(nodes []contract.Node, errs []error) error {
-	var failed *task.Error
-	for i, err := range errs {
-		switch {
-		case err == nil:
-		case failed == nil:
-			failed = &task.Error{Reason: contract.ReasonResetIncomplete, Host: nodes[i].Name, Step: "reset the host",
-				Err: fmt.Errorf("host %s is not empty after the reset: %w", nodes[i].Host, err)}
-		default:
-			failed.Others = append(failed.Others, nodes[i].Name)
-		}
-	}
-	if failed == nil {
-		return nil
-	}
-	if n := len(failed.Others); n > 0 {
-		failed.Err = fmt.Errorf("%w. %s failed too: %s", failed.Err, some(n, "more node"), task.Cut(strings.Join(failed.Others, ", "), 200))
-	}
-	return failed
-}
-
-func names(nodes []contract.Node) string { return strings.Join(namesOf(nodes), ", ") }
-
-func namesOf(nodes []contract.Node) []string {
-	all := make([]string, len(nodes))
-	for i, n := range nodes {
-		all[i] = n.Name
-	}
-	return all
 }

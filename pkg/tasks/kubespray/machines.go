@@ -2,16 +2,13 @@ package kubespray
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
-	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // Machines finds and removes what a cluster leaves on a machine. OnMachines implements it.
@@ -71,12 +68,6 @@ func onMachine(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinn
 // empty reports whether no cluster and no mark of BPA is on the machine.
 func empty(r machine.Report) bool { return r.Clean() && r.User == contract.User{} }
 
-// errOccupied reports that a Kubernetes of another owner is on a machine.
-var errOccupied = errors.New("a Kubernetes that is not of this Provisioning is on the machine")
-
-// errNotInspected reports that a machine cannot be inspected.
-var errNotInspected = errors.New("the machine cannot be inspected")
-
 // ours reports whether what is on a machine comes from this Provisioning. The file on the machine
 // decides. Without the file, the record decides: an interrupted reset may have removed the file.
 func (c contact) ours(in Input, n contract.Node, r machine.Report) bool {
@@ -95,27 +86,3 @@ func (c contact) checkFree(in Input, n contract.Node, r machine.Report) error {
 	}
 	return fmt.Errorf("%w: it has %s; %s", errOccupied, few(r.Kubernetes), whose(r.User))
 }
-
-// whose describes the owner of a cluster on a machine.
-func whose(user contract.User) string {
-	switch {
-	case user == contract.User{}:
-		return "the machine does not say whose it is"
-	case kubernetesName.MatchString(user.Name) && kubernetesName.MatchString(user.Namespace):
-		return fmt.Sprintf("it belongs to Provisioning %s/%s", user.Namespace, user.Name)
-	}
-	return "it belongs to " + printable(user.String())
-}
-
-// few joins the first items of a report, which come from a machine, for a message.
-func few(items []string) string {
-	const most = 2
-	text := strings.Join(items[:min(len(items), most)], ", ")
-	if over := len(items) - most; over > 0 {
-		text += fmt.Sprintf(" and %d more", over)
-	}
-	return printable(text)
-}
-
-// printable returns text from a machine without control characters, and not longer than 200 bytes.
-func printable(text string) string { return task.Printable(text, 200) }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/ansible"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
 	"github.com/akraino-icn/bpa/pkg/ssh"
@@ -132,7 +131,7 @@ func (u *upgrader) patch(ctx context.Context) (succeeded []contract.Node, err er
 	if err := u.begin(ctx, u.unpatched, func(t *contract.Target) { t.Patch = u.in.Request.Upgrade.Patch }); err != nil {
 		return nil, err
 	}
-	u.progress.set(percent, "Patch the operating system of "+some(len(u.unpatched), "node"))
+	u.progress.Set(percent, "Patch the operating system of "+some(len(u.unpatched), "node"))
 	fmt.Fprintf(u.ports.Log, "\nPatching the operating system of %s\n", names(u.unpatched))
 	failed, err := onNodes(u.unpatched, func(n contract.Node) error { return u.patchNode(ctx, n) })
 	return slices.DeleteFunc(slices.Clone(u.batch), func(n contract.Node) bool { return named(failed, n.Name) }), err
@@ -229,26 +228,4 @@ func (u *upgrader) unpatchable(n contract.Node, err error) error {
 		}
 	}
 	return failed
-}
-
-// redacted returns the lines of a program's output without secrets, such as passwords in URLs.
-func redacted(text string) (all []string) {
-	var redact ansible.Lines
-	for line := range strings.Lines(text) {
-		if line, show := redact.Redact(strings.TrimRight(line, "\r\n\t ")); show && line != "" {
-			all = append(all, printable(line))
-		}
-	}
-	return all
-}
-
-// lastLines returns the last lines of an output for a message.
-func lastLines(lines []string) string {
-	const most = 350 // bytes
-	from, size := len(lines), 0
-	for from > 0 && size+len(lines[from-1]) <= most {
-		from--
-		size += len(lines[from])
-	}
-	return strings.Join(lines[from:], "; ")
 }

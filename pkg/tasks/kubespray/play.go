@@ -74,14 +74,6 @@ func (in Input) accelerated() string {
 	return ", without acceleration" + in.unaccelerated()
 }
 
-// unaccelerated says why the run has no acceleration, if an earlier attempt is the reason.
-func (in Input) unaccelerated() string {
-	if in.Request.Unaccelerated == "" {
-		return ""
-	}
-	return ", because run " + in.Request.Unaccelerated + " failed with it"
-}
-
 // played returns the number of nodes on which the playbook runs.
 func (in Input) played() int {
 	if len(in.limit) > 0 {

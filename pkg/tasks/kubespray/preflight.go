@@ -2,12 +2,10 @@ package kubespray
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -176,106 +174,4 @@ func probeNode(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinn
 	}
 	v.err = err
 	return v
-}
-
-// reason returns the failure reason of the error of a visit.
-func reason(err error) contract.Reason {
-	switch {
-	case errors.Is(err, errWrongMachine):
-		return contract.ReasonWrongMachine
-	case errors.Is(err, errOccupied):
-		return contract.ReasonHostOccupied
-	case errors.Is(err, errOtherSystem):
-		return contract.ReasonInvalidRequest
-	case errors.Is(err, errNotInspected):
-		return contract.ReasonInternal
-	case errors.Is(err, errNoTrust), errors.Is(err, errNoSource), errors.Is(err, errRefused), errors.Is(err, errNotMarked), errors.Is(err, errNoState):
-		return contract.ReasonPlaybookFailed
-	case errors.Is(err, errNoDepot):
-		return contract.ReasonDepotUnavailable
-	}
-	return node.Reason(err)
-}
-
-// rank orders errors by their failure reason. An error with a higher rank is more important to the
-// user.
-func rank(err error) int {
-	return slices.Index([]contract.Reason{
-		contract.ReasonHostUnreachable, contract.ReasonDepotUnavailable, contract.ReasonInternal, contract.ReasonPlaybookFailed,
-		contract.ReasonSSHDenied, contract.ReasonInvalidRequest, contract.ReasonHostKeyChanged, contract.ReasonHostOccupied,
-		contract.ReasonWrongMachine,
-	}, reason(err))
-}
-
-// worst returns the error with the highest rank, and adds the names of the other nodes that failed.
-// It returns nil if no node failed.
-func worst(in Input, visits []visit) error {
-	var bad []int
-	for i := range visits {
-		if visits[i].err != nil {
-			bad = append(bad, i)
-		}
-	}
-	if len(bad) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(bad, func(a, b int) int {
-		return cmp.Compare(rank(visits[b].err), rank(visits[a].err))
-	})
-	first, others := bad[0], bad[1:]
-	err, n := visits[first].err, in.Nodes[first]
-	message := fmt.Sprintf("%s at %s: %v. %s", n.Host, node.Target(in.Request, n).HostPort(), err, advice(in, n, err))
-	names := make([]string, len(others))
-	var same []string // failed for the same reason
-	for i, other := range others {
-		names[i] = in.Nodes[other].Name
-		if reason(visits[other].err) == reason(err) {
-			same = append(same, names[i])
-		}
-	}
-	if len(others) > 0 {
-		message += fmt.Sprintf(" %s failed too: %s.", some(len(others), "more node"), task.Cut(strings.Join(names, ", "), 200))
-	}
-	return &task.Error{Reason: reason(err), Host: n.Name, Step: "connect by SSH", Err: errors.New(message), Others: same}
-}
-
-// advice tells the user what to do about the error of a node.
-func advice(in Input, n contract.Node, err error) string {
-	switch reason(err) {
-	case contract.ReasonWrongMachine:
-		return "Nothing was changed. Correct the host's IP address at its source (the host's network data, or DHCP). " +
-			"If this machine is the right one, correct spec.bootMACAddress of the BareMetalHost."
-	case contract.ReasonHostOccupied:
-		// The host is held by this Provisioning, and the reset accepts only free hosts. The text is
-		// short, because task.FailureOf cuts the end of a long message.
-		return fmt.Sprintf("Nothing was changed on any node. If that cluster is needed, use another host. If not, release the host and remove that cluster: "+
-			`kubectl patch bmh %s -n %s --type=merge -p '{"spec":{"consumerRef":null}}', then kubectl bpa hosts reset %s -n %s --force.`,
-			n.Host, in.Request.HostNamespace(), n.Host, in.Request.HostNamespace())
-	case contract.ReasonInternal:
-		return "Log in to the machine and find out why the command fails there."
-	case contract.ReasonInvalidRequest:
-		return "Use hosts with that system, or correct spec.operatingSystem."
-	case contract.ReasonDepotUnavailable:
-		return "Check that the depot is running and that the node can reach it. Its address is set in spec.depot.url, or in depot-url of ConfigMap config-bpa."
-	case contract.ReasonHostKeyChanged:
-		return fmt.Sprintf("If you reinstalled the machine, remove its line (it ends in %q) with: kubectl -n %s edit configmap %s. If not, find out which machine answers at this address.",
-			n.Host, in.Request.Namespace, contract.KnownHostsName(in.Request.Provisioning))
-	case contract.ReasonPlaybookFailed:
-		if errors.Is(err, errNotMarked) {
-			return "Make sure that user root can write to /etc/bpa on the nodes."
-		}
-		if errors.Is(err, errNoState) {
-			return "Make sure that user root can write " + stateUnit + " on the nodes, and that systemctl daemon-reload works there."
-		}
-		if errors.Is(err, errNoSource) {
-			return "Make sure that user root can write " + aptSource + " and " + aptConfig + " on the nodes."
-		}
-		if errors.Is(err, errRefused) {
-			return "Compare the clocks of the node and of the depot. If they agree, the troubleshooting table of docs/depot.md has the messages of apt."
-		}
-		return "Make sure that the OS image of the nodes contains the package ca-certificates, which is needed to install the depot's certificate."
-	case contract.ReasonSSHDenied:
-		return "Add the public key that belongs to the private key in the SSH Secret to the host, or correct spec.ssh."
-	}
-	return "Check that the machine is on and that its SSH server runs."
 }

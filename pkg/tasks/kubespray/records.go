@@ -2,11 +2,8 @@ package kubespray
 
 import (
 	"context"
-	"errors"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/tasks/kube"
-	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // Records are what the task stores about a cluster and its machines. They are exported for a test that plays runs
@@ -83,56 +80,10 @@ func (r *Records) Nodes(listed []contract.Node, leave []string) []contract.Node 
 
 // Leave takes the nodes that leave out of the record, except those with an error.
 func (r *Records) Leave(ctx context.Context, leave []contract.Node, errs []error) error {
-	remover := remover{members: r.installed, leave: leave, ports: Ports{Installed: r.store}}
-	return remover.strike(ctx, errs)
+	return strike(ctx, r.store, r.installed, leave, errs)
 }
 
 // Upgrade returns the records of a run that upgrades nodes, or that applies variables.
-func (r *Records) Upgrade(ctx context.Context, request contract.Request) (*UpgradeRecords, error) {
-	u := &upgrader{in: Input{Request: request}, members: r.installed, ports: Ports{Installed: r.store}}
-	if request.Upgrade == nil {
-		return nil, task.Because(contract.ReasonInvalidRequest, errors.New("the request does not say which nodes are upgraded"))
-	}
-	if err := u.members.rebuild(ctx, u.before()); err != nil {
-		return nil, task.Because(kube.Reason(err), err)
-	}
-	records := &UpgradeRecords{u: u, configures: &configurer{upgrader: u}}
-	if request.Upgrade.Narrow != nil {
-		records.configures.narrow = *request.Upgrade.Narrow
-	}
-	return records, nil
+func (r *Records) Upgrade(ctx context.Context, request contract.Request) (*upgradeRecords, error) {
+	return recordsOf(ctx, r.store, r.installed, request)
 }
-
-// UpgradeRecords are what such a run writes.
-type UpgradeRecords struct {
-	u          *upgrader
-	configures *configurer
-}
-
-// Left reports whether something is left to do on a node.
-func (u *UpgradeRecords) Left(name string) bool { return !u.u.upgraded(name) }
-
-// Begin stores that a playbook, a patch or both begin to change this node.
-func (u *UpgradeRecords) Begin(ctx context.Context, node contract.Node) error {
-	request := u.u.in.Request
-	return u.u.begin(ctx, []contract.Node{node}, func(t *contract.Target) {
-		if !u.u.atLevel(node.Name) {
-			t.Version, t.Settings, t.Variables = request.KubernetesVersion, request.Settings(), nil
-		}
-		if !u.u.atPatch(node.Name) {
-			t.Patch = request.Upgrade.Patch
-		}
-	})
-}
-
-// Mark stores that a node is upgraded, and Complete that the whole cluster is healthy.
-func (u *UpgradeRecords) Mark(ctx context.Context, name string) error {
-	return u.u.mark(ctx, []string{name})
-}
-
-func (u *UpgradeRecords) Complete(ctx context.Context) error { return u.u.complete(ctx) }
-
-// BeginAll and CompleteAll are Begin and Complete of a run that applies variables.
-func (u *UpgradeRecords) BeginAll(ctx context.Context) error { return u.configures.begin(ctx) }
-
-func (u *UpgradeRecords) CompleteAll(ctx context.Context) error { return u.configures.complete(ctx) }

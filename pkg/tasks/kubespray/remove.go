@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/shrink"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -29,7 +31,7 @@ type remover struct {
 	in       Input // with the nodes of the record, and those nodes of the run that are not in it
 	key      ssh.Key
 	ports    Ports
-	progress *progressWriter
+	progress *playbook.Progress
 	members  *installed
 	w        *watch          // asks the control planes that stay
 	ready    map[string]bool // the registered nodes at the start, and whether they are Ready
@@ -45,11 +47,11 @@ type remover struct {
 // that are drained are in Leaving. Each step can be repeated. An attempt that was interrupted is
 // continued by the next one: nodes in Draining that do not leave any more are uncordoned, and nodes
 // in Leaving are removed without another drain, whatever the request says.
-func remove(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, error) {
+func remove(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress) (string, error) {
 	if in.Request.Remove == nil {
 		return "", task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the request of %s does not say which nodes leave", in.Playbook))
 	}
-	progress.set(0, "Choose the nodes to remove")
+	progress.Set(0, "Choose the nodes to remove")
 	known, err := recall(ctx, in, ports)
 	if err != nil {
 		return "", err
@@ -92,22 +94,6 @@ func remove(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 		}
 	}
 	return r.recap(), finish(ctx, staying, key, r.c.pins, ports, progress)
-}
-
-// union returns the nodes of the record, with their present addresses, and those other nodes of the
-// run that leave. After a failed run that was to add nodes, these are not in the record.
-func union(recorded, nodes []contract.Node, leave []string) []contract.Node {
-	all := slices.Clone(recorded)
-	for _, n := range nodes {
-		i := slices.IndexFunc(recorded, func(m contract.Node) bool { return m.HostUID == n.HostUID })
-		switch {
-		case i >= 0 && n.Name == recorded[i].Name && n.Address != "":
-			all[i].Address, all[i].Address6, all[i].MACs = n.Address, n.Address6, n.MACs
-		case i < 0 && slices.Contains(leave, n.Name) && !named(recorded, n.Name):
-			all = append(all, n)
-		}
-	}
-	return all
 }
 
 // errNoControlPlane reports that a removal would leave no control plane.
@@ -260,7 +246,7 @@ func (r *remover) drain(ctx context.Context) (err error) {
 // run before anything is changed. So does a Ready node whose machine cannot be reset: it is alive,
 // and its pods would go on running beside those that replace them.
 func (r *remover) meet(ctx context.Context) error {
-	r.progress.set(1, "Connect to the hosts of the nodes that leave")
+	r.progress.Set(1, "Connect to the hosts of the nodes that leave")
 	in := r.in.only(r.leave)
 	in.Request.OperatingSystem = "" // does not matter here
 	var err error
@@ -328,4 +314,15 @@ func (r *remover) recap() string {
 		text = append(text, names(r.left.nodes)+" not drained yet")
 	}
 	return task.Cut(strings.Join(text, "; "), contract.MaxText)
+}
+
+func (r *remover) drainer() drainer {
+	return drainer{w: r.w, members: r.members, ports: r.ports, limit: time.Duration(r.in.Request.Remove.DrainSeconds) * time.Second,
+		begins: time.Duration(r.in.Request.Remove.DrainsSeconds) * time.Second,
+		report: func(done float64, step string) { r.progress.Set(drainFrom+int(drainShare*done), step) }}
+}
+
+// uncordon lets nodes accept pods again, and takes them out of the record's list Draining.
+func (r *remover) uncordon(ctx context.Context, names []string) error {
+	return uncordon(ctx, r.w, r.members, names, r.ports)
 }

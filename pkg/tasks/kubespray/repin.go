@@ -18,7 +18,7 @@ func (r *remover) repin(ctx context.Context) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	r.progress.set(0, "Pin the SSH host keys of "+names(missing))
+	r.progress.Set(0, "Pin the SSH host keys of "+names(missing))
 	in := r.in.only(missing)
 	in.Request.OperatingSystem = "" // does not matter here
 	c, err := meet(ctx, in, r.key, r.ports)

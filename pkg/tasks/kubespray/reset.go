@@ -8,17 +8,17 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
-	"github.com/akraino-icn/bpa/pkg/machine"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // reset removes the cluster from the machines of all nodes that answer. It returns the recap. Hosts
 // that do not answer are left out and stay HostUsed: the controller releases them with their mark. If
 // none of several hosts answers, the reset fails.
-func reset(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, error) {
-	progress.set(0, "Connect to the hosts")
+func reset(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress) (string, error) {
+	progress.Set(0, "Connect to the hosts")
 	in.Request.OperatingSystem = "" // does not matter here
 	c, err := meet(ctx, in, key, ports)
 	if err != nil {
@@ -45,7 +45,7 @@ func reset(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *pr
 	if err := c.record.set(ctx, contract.HostUsed, uids(living)...); err != nil {
 		return "", err
 	}
-	r := resetter{in: withInventory(in, ports), key: key, c: c, ports: ports, report: progress.set}
+	r := resetter{in: withInventory(in, ports), key: key, c: c, ports: ports, report: progress.Set}
 	left := make([]error, len(idle))
 	each(len(idle), func(i int) { left[i] = r.leave(ctx, idle[i]) })
 	for i, err := range left {
@@ -64,7 +64,7 @@ func reset(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *pr
 		return "", err
 	}
 	recap := recapOf(len(in.Nodes), absent)
-	progress.set(100, recap)
+	progress.Set(100, recap)
 	return recap, nil
 }
 
@@ -79,81 +79,6 @@ func withInventory(in Input, ports Ports) Input {
 	}
 	in.HostsINI, in.GroupVars = rendered.HostsINI, rendered.GroupVars
 	return in
-}
-
-// meet connects to all hosts and stores the host keys of new ones.
-func meet(ctx context.Context, in Input, key ssh.Key, ports Ports) (contact, error) {
-	c, err := recall(ctx, in, ports)
-	if err != nil {
-		return c, err
-	}
-	fmt.Fprintf(ports.Log, "Connecting to %s by SSH as user %s\n", some(len(in.Nodes), "host"), in.Request.SSHUser)
-	c.visits = visitAll(ctx, in, ports.Log, c.patience(in), func(n contract.Node) visit {
-		if n.Address == "" {
-			return visit{err: errNoAddress}
-		}
-		v := probeNode(ctx, in, n, key, c.pins.Of(n.HostUID), ports)
-		if v.err == nil {
-			v.err = c.checkOwn(in, n, v.report)
-		}
-		return v
-	})
-	if err := stopped(ctx, "the reset"); err != nil {
-		return c, err
-	}
-	err = c.pin(ctx, in, ports)
-	logVisits(in, c.visits, ports.Log)
-	return c, err
-}
-
-var (
-	// errNoAddress reports that a node has no address.
-	errNoAddress = errors.New("its address is not known")
-	// errUnproven reports that nothing proves that a machine is the host.
-	errUnproven = errors.New("no MAC address and no SSH host key of the host is known, and nothing of this Provisioning is on the machine")
-)
-
-// checkOwn returns an error if a reset could hit a machine that is not in use by this Provisioning.
-// A request without a UID is for a host that a user has named, so it accepts the cluster of another
-// owner. It needs a MAC address or a pinned key too: another machine may have the address of the host.
-func (c contact) checkOwn(in Input, n contract.Node, r machine.Report) error {
-	known := c.pins.Of(n.HostUID) != nil || len(machine.MACs(n.MACs)) > 0
-	switch {
-	case in.Request.UID == "":
-		if !known {
-			return errUnproven
-		}
-		return nil
-	case r.User != contract.User{} && r.User.UID != in.Request.UID:
-		return fmt.Errorf("%w: %s", errOccupied, whose(r.User))
-	case r.User == contract.User{} && !known:
-		return errUnproven
-	}
-	return nil
-}
-
-// gone returns why a host is left out of a reset, as the end of a sentence that begins with the host;
-// empty: it is not left out. A host that rejects the login is not left out, because a user can
-// correct this.
-func gone(err error) string {
-	var changed *ssh.KeyChangedError
-	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &changed):
-		return "has another SSH host key"
-	case errors.Is(err, errWrongMachine):
-		return "is another machine"
-	case errors.Is(err, errUnproven):
-		return "cannot be identified: none of its MAC addresses is known"
-	case errors.Is(err, errOccupied):
-		return "has the cluster of another Provisioning"
-	case errors.Is(err, errNoAddress):
-		return "has no known address"
-	case errors.Is(err, ssh.ErrUnreachable):
-		return "did not answer"
-	}
-	return ""
 }
 
 // noneAnswered returns an error if a reset is for several hosts and none of them answers. Such hosts
@@ -213,4 +138,27 @@ func failedReset(nodes []contract.Node, errs []error) error {
 		}
 	}
 	return incomplete(nodes, errs)
+}
+
+// incomplete returns the error of a reset that failed on some nodes; nil: it failed on none. The
+// errors are in the order of the nodes.
+func incomplete(nodes []contract.Node, errs []error) error {
+	var failed *task.Error
+	for i, err := range errs {
+		switch {
+		case err == nil:
+		case failed == nil:
+			failed = &task.Error{Reason: contract.ReasonResetIncomplete, Host: nodes[i].Name, Step: "reset the host",
+				Err: fmt.Errorf("host %s is not empty after the reset: %w", nodes[i].Host, err)}
+		default:
+			failed.Others = append(failed.Others, nodes[i].Name)
+		}
+	}
+	if failed == nil {
+		return nil
+	}
+	if n := len(failed.Others); n > 0 {
+		failed.Err = fmt.Errorf("%w. %s failed too: %s", failed.Err, some(n, "more node"), task.Cut(strings.Join(failed.Others, ", "), 200))
+	}
+	return failed
 }

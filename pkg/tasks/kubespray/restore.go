@@ -16,6 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -34,7 +35,7 @@ type restoration struct {
 	in       Input // with the nodes in their order
 	key      ssh.Key
 	ports    Ports
-	progress *progressWriter
+	progress *playbook.Progress
 	members  *installed
 	c        contact
 	planes   []contract.Node // control planes that the run installs
@@ -52,7 +53,7 @@ type restoration struct {
 // restore restores a backup and returns the recap. Its order keeps the cluster as it is until the
 // backup is proved to be the right one and readable. After that, contract.Installed.Restoring says that
 // the control planes may have parts of the restore, and every attempt begins by resetting them.
-func restore(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, error) {
+func restore(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress) (string, error) {
 	r := &restoration{in: in, key: key, ports: ports, progress: progress}
 	if err := r.plan(ctx); err != nil {
 		return "", err
@@ -152,7 +153,7 @@ func (r *restoration) prove(ctx context.Context) error {
 	if err != nil {
 		return r.refused(err)
 	}
-	r.progress.set(1, "Read the backup")
+	r.progress.Set(1, "Read the backup")
 	fmt.Fprintf(r.ports.Log, "Reading Backup %s: %s in the depot\n", printable(request.Restore.Backup), place)
 	r.copy = backupCopy{
 		open:   func(ctx context.Context) (io.ReadCloser, error) { return r.ports.Copy(ctx, request, place) },
@@ -276,7 +277,7 @@ func (r *restoration) close(ctx context.Context) error {
 }
 
 func (r *restoration) part(from, to int) func(percent int, step string) {
-	return func(percent int, step string) { r.progress.set(from+percent*(to-from)/100, step) }
+	return func(percent int, step string) { r.progress.Set(from+percent*(to-from)/100, step) }
 }
 
 func (r *restoration) access() node.Access {

@@ -3,7 +3,6 @@ package kubespray
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -227,19 +226,4 @@ func (r *restoration) sendSnapshot(ctx context.Context, conn node.Connection) er
 	script := fmt.Sprintf(receiveScript, r.dataDir, r.work())
 	_, err := conn.Send(ctx, node.AsRoot(r.in.Request, "sh -c '"+script+"'"), out, 64<<10)
 	return err
-}
-
-// etcdDataDir returns the folder of etcd's data on the control plane nodes. The result is safe in a
-// script.
-func (in Input) etcdDataDir() (string, error) {
-	var vars struct {
-		Dir *string `json:"etcd_data_dir"`
-	}
-	if err := json.Unmarshal(in.GroupVars, &vars); err != nil || vars.Dir == nil {
-		return "/var/lib/etcd", nil
-	}
-	if !dataDirPattern.MatchString(*vars.Dir) {
-		return "", task.Because(contract.ReasonInvalidRequest, fmt.Errorf("variable etcd_data_dir is %q, which is not the path of a folder without special characters", *vars.Dir))
-	}
-	return *vars.Dir, nil
 }

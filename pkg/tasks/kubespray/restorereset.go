@@ -18,7 +18,7 @@ import (
 // ones that are not used again. It returns the latter that answer and have something on them. It changes
 // nothing on a machine.
 func (r *restoration) meet(ctx context.Context) (absent contact, err error) {
-	r.progress.set(2, "Connect to the control planes")
+	r.progress.Set(2, "Connect to the control planes")
 	if r.c, err = preflight(ctx, r.in.only(r.planes), r.key, r.ports); err != nil {
 		return absent, err
 	}
@@ -62,11 +62,6 @@ func (r *restoration) meet(ctx context.Context) (absent contact, err error) {
 	return absent, nil
 }
 
-// isPlaneOf reports whether one of the nodes is on the same host.
-func isPlaneOf(nodes []contract.Node, n contract.Node) bool {
-	return slices.Contains(uids(nodes), n.HostUID)
-}
-
 // checkMajority returns an error if etcd works, because the restore deletes its content, unless the
 // user accepts this. After a restore has begun, etcd is the empty one of the restore. When it has the
 // content of the backup, users may have written something since.
@@ -75,7 +70,7 @@ func (r *restoration) checkMajority(ctx context.Context, absent contact) error {
 	if r.in.Request.Restore.Force || begun && !r.filled {
 		return nil
 	}
-	r.progress.set(2, "Check that etcd has lost its majority")
+	r.progress.Set(2, "Check that etcd has lost its majority")
 	var alive []contract.Node
 	for i, n := range r.c.nodes {
 		if len(r.c.visits[i].report.Kubernetes) > 0 {
@@ -214,7 +209,7 @@ func (r *restoration) placeKeys(ctx context.Context) error {
 	if err != nil {
 		return r.refused(err)
 	}
-	r.progress.set(restorePlayFrom, "Write the keys of the cluster")
+	r.progress.Set(restorePlayFrom, "Write the keys of the cluster")
 	fmt.Fprintf(r.ports.Log, "The keys of the backup are written to %s\n", names(r.planes))
 	return r.eachPlane(ctx, "write the keys", func(ctx context.Context, n contract.Node, conn node.Connection) error {
 		for _, f := range files {

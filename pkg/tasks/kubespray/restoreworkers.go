@@ -55,7 +55,7 @@ func (r *restoration) connectWorkers(ctx context.Context) error {
 	if failed != nil {
 		return failed
 	}
-	r.progress.set(96, "Wait for the kubelets")
+	r.progress.Set(96, "Wait for the kubelets")
 	return r.awaitSigns(ctx, slices.Concat(namesOf(r.planes), answering))
 }
 

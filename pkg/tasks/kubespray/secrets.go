@@ -3,46 +3,13 @@ package kubespray
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/akraino-icn/bpa/pkg/ansible"
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
-	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/secretvars"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
-
-// checkSecrets checks that the variables in Secrets have the values for which the run was started: the record of the
-// cluster is to have the digests of what was used. A reset uses what there is.
-func (in Input) checkSecrets() error {
-	names := in.Secrets.Differ(in.Request.SecretVars)
-	if len(names) == 0 || in.Playbook == contract.PlaybookReset {
-		return nil
-	}
-	return task.Because(contract.ReasonVarsChanged, fmt.Errorf("the Secrets of spec.kubespray.varsFrom were changed after the run was started: %s; "+
-		"the next attempt uses their present content", strings.Join(names, ", ")))
-}
-
-// writeSecrets writes the variables in Secrets beside the inventory, in whose variables of all hosts they have no
-// values. Of two files in the folder, Ansible prefers the later one in the alphabet.
-func (in Input) writeSecrets(f files) error {
-	if len(in.Request.SecretVars) == 0 {
-		return nil
-	}
-	text, err := secretvars.Ansible(in.Secrets.Only(in.Request.SecretVars))
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(filepath.Dir(f.Inventory), "group_vars", "all", "secrets.yml")
-	if err := write(path, text, 0o600); err != nil {
-		return fmt.Errorf("prepare %s: %w", path, err)
-	}
-	return nil
-}
 
 // hiding returns ports that show none of the texts. flush writes the end of the log.
 func hiding(hide *ansible.Literals, ports Ports) (hidden Ports, flush func()) {

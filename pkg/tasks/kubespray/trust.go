@@ -13,9 +13,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// errNoTrust reports that the depot's certificate cannot be installed on a node.
-var errNoTrust = errors.New("the depot's certificate cannot be installed")
-
 // trustScript adds the depot's CA certificates to the system's trust store, which download programs
 // use. It also writes them to a separate file, which containerd uses. It writes that file last: if
 // the file already has this content, nothing is left to do. Each file in the trust store must hold

@@ -10,6 +10,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 	kubernetes "github.com/akraino-icn/bpa/pkg/upgrade"
 )
@@ -25,7 +26,7 @@ type upgrader struct {
 	in       Input // with the nodes of the record, except lost ones
 	key      ssh.Key
 	ports    Ports
-	progress *progressWriter
+	progress *playbook.Progress
 	members  *installed
 	c        contact         // of the nodes that are upgraded, in their order
 	w        *watch          // asks the control planes, those that are not upgraded first
@@ -46,8 +47,8 @@ type upgrader struct {
 // version and the variables of each node, so an attempt that was interrupted is continued by the next
 // one: it upgrades the nodes that are left. Nodes that may be cordoned are in Draining. A node that the
 // playbook has begun to change has a Target, so that it never counts as one that it does not touch.
-func upgrade(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, error) {
-	progress.set(0, "Choose the nodes to upgrade")
+func upgrade(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress) (string, error) {
+	progress.Set(0, "Choose the nodes to upgrade")
 	u := &upgrader{in: in, key: key, ports: ports, progress: progress}
 	if err := u.plan(ctx); err != nil {
 		return "", err
@@ -56,7 +57,7 @@ func upgrade(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *
 	if err := u.resume(ctx); err != nil {
 		return "", err
 	}
-	progress.set(gateFrom, "Check the cluster")
+	progress.Set(gateFrom, "Check the cluster")
 	if err := u.gateBefore(ctx); err != nil {
 		return "", err
 	}
@@ -68,18 +69,18 @@ func upgrade(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *
 			return "", err
 		}
 	}
-	progress.set(checkFrom+4, "Wait for nodes and system pods")
+	progress.Set(checkFrom+4, "Wait for nodes and system pods")
 	if err := u.gateAfter(ctx); err != nil {
 		return "", err
 	}
-	progress.set(checkFrom+6, "Wait for workloads")
+	progress.Set(checkFrom+6, "Wait for workloads")
 	if err := u.awaitAvailable(ctx); err != nil {
 		return "", err
 	}
 	if err := u.complete(ctx); err != nil {
 		return "", err
 	}
-	progress.set(100, "The cluster is healthy")
+	progress.Set(100, "The cluster is healthy")
 	return u.recap(), u.left.failure(u.recap())
 }
 
@@ -233,7 +234,7 @@ func (u *upgrader) run(ctx context.Context) error {
 	if err := u.checkPatchable(ctx); err != nil {
 		return err
 	}
-	u.progress.set(snapshotFrom, "Check etcd")
+	u.progress.Set(snapshotFrom, "Check etcd")
 	save, err := u.secureEtcd(ctx)
 	if err != nil {
 		return err
@@ -241,7 +242,7 @@ func (u *upgrader) run(ctx context.Context) error {
 	if err := equip(ctx, u.in.only(u.batch), u.key, u.c, u.ports); err != nil {
 		return err
 	}
-	u.progress.set(evictFrom, "Drain the nodes")
+	u.progress.Set(evictFrom, "Drain the nodes")
 	if err := u.note(ctx); err != nil {
 		return err
 	}
@@ -280,7 +281,7 @@ func (u *upgrader) change(ctx context.Context) error {
 		return u.failed(ctx, err)
 	}
 	patched, err := u.patch(ctx)
-	u.progress.set(checkFrom, "Wait for the "+u.verb()+" nodes")
+	u.progress.Set(checkFrom, "Wait for the "+u.verb()+" nodes")
 	if err != nil {
 		if late := u.settle(ctx, patched); late != nil {
 			fmt.Fprintf(u.ports.Log, "  %v; the next attempt continues\n", late)
@@ -293,7 +294,7 @@ func (u *upgrader) change(ctx context.Context) error {
 // meet connects to the machines of the batch and to the first control plane, where kubespray works by
 // delegation. It changes no machine.
 func (u *upgrader) meet(ctx context.Context) error {
-	u.progress.set(snapshotFrom-1, "Connect to the nodes")
+	u.progress.Set(snapshotFrom-1, "Connect to the nodes")
 	c, err := preflight(ctx, u.in.only(u.limited().contacted()), u.key, u.ports)
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func (u *upgrader) play(ctx context.Context) error {
 		return err
 	}
 	_, err = play(ctx, in, files, u.ports, func(percent int, step string) {
-		u.progress.set(upgradeFrom+percent*(checkFrom-upgradeFrom)/100, step)
+		u.progress.Set(upgradeFrom+percent*(checkFrom-upgradeFrom)/100, step)
 	}, counted)
 	return err
 }
@@ -84,5 +84,5 @@ func (u *upgrader) play(ctx context.Context) error {
 func (u *upgrader) drainer() drainer {
 	return drainer{w: u.w, members: u.members, ports: u.ports, limit: time.Duration(u.in.Request.Upgrade.DrainSeconds) * time.Second, stays: true, dead: u.dead,
 		begins: time.Duration(u.in.Request.Upgrade.DrainsSeconds) * time.Second,
-		report: func(done float64, step string) { u.progress.set(evictFrom+int((upgradeFrom-evictFrom)*done), step) }}
+		report: func(done float64, step string) { u.progress.Set(evictFrom+int((upgradeFrom-evictFrom)*done), step) }}
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,13 +14,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-var dataDirPattern = regexp.MustCompile(`^(/[A-Za-z0-9_][A-Za-z0-9._-]*)+$`)
-
 const (
 	// snapshotFolder has the snapshots of etcd. Only root can read it: a snapshot contains all Secrets.
 	snapshotFolder = "/var/backups/bpa"
-	// snapshotSpare is the space in KiB that must be left on the disk after a snapshot.
-	snapshotSpare = 1 << 20
 )
 
 // snapshotScript saves the content of etcd. The last 32 bytes of a snapshot are the SHA-256 of the
@@ -55,7 +50,7 @@ echo "$f"
 
 // saveEtcd saves a snapshot of etcd on the control plane node of the client.
 func (u *upgrader) saveEtcd(ctx context.Context, via etcd.Client, running []endpoint) error {
-	u.progress.set(snapshotFrom+1, "Save a snapshot of etcd on "+via.Via.Name)
+	u.progress.Set(snapshotFrom+1, "Save a snapshot of etcd on "+via.Via.Name)
 	folder := snapshotFolder
 	if via.InPod { // the pod sees no folder of the machine but that of the data
 		var err error

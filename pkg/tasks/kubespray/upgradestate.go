@@ -75,10 +75,6 @@ func (u *upgrader) release(ctx context.Context) {
 	}
 }
 
-func intersect(names, others []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(others, name) })
-}
-
 // examine describes each node of the batch after a failure, and returns the names of those that work.
 // A node works if it is Ready and has sent a heartbeat after the failure.
 func (u *upgrader) examine(ctx context.Context) (states, working []string) {

@@ -4,22 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
-
-	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 )
-
-// progressWriter stores the progress of the task.
-type progressWriter struct{ *playbook.Progress }
-
-func startProgress(ctx context.Context, store Store, run string, log io.Writer) *progressWriter {
-	return &progressWriter{playbook.StartProgress(ctx, store, run, "", log)}
-}
-
-func (p *progressWriter) set(percent int, step string) { p.Set(percent, step) }
-
-func (p *progressWriter) end() { p.End() }
 
 // keyTasks is a key in the Store Ports.Progress. Its value is a JSON object, such as
 // {"cluster.yml 1132": 1212}. The object maps each playbook to the number of tasks that the

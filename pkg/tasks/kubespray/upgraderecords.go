@@ -1,0 +1,62 @@
+package kubespray
+
+import (
+	"context"
+	"errors"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/kube"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// recordsOf returns the records of a run that upgrades nodes, or that applies variables. members is the record
+// of the cluster in the store. It fails if the request does not say which nodes are upgraded.
+func recordsOf(ctx context.Context, store Store, members *installed, request contract.Request) (*upgradeRecords, error) {
+	u := &upgrader{in: Input{Request: request}, members: members, ports: Ports{Installed: store}}
+	if request.Upgrade == nil {
+		return nil, task.Because(contract.ReasonInvalidRequest, errors.New("the request does not say which nodes are upgraded"))
+	}
+	if err := u.members.rebuild(ctx, u.before()); err != nil {
+		return nil, task.Because(kube.Reason(err), err)
+	}
+	records := &upgradeRecords{u: u, configures: &configurer{upgrader: u}}
+	if request.Upgrade.Narrow != nil {
+		records.configures.narrow = *request.Upgrade.Narrow
+	}
+	return records, nil
+}
+
+// upgradeRecords are what a run that upgrades nodes, or that applies variables, writes about the cluster. They are exported
+// for a test that plays runs without machines.
+type upgradeRecords struct {
+	u          *upgrader
+	configures *configurer
+}
+
+// Left reports whether something is left to do on a node.
+func (u *upgradeRecords) Left(name string) bool { return !u.u.upgraded(name) }
+
+// Begin stores that a playbook, a patch or both begin to change this node.
+func (u *upgradeRecords) Begin(ctx context.Context, node contract.Node) error {
+	request := u.u.in.Request
+	return u.u.begin(ctx, []contract.Node{node}, func(t *contract.Target) {
+		if !u.u.atLevel(node.Name) {
+			t.Version, t.Settings, t.Variables = request.KubernetesVersion, request.Settings(), nil
+		}
+		if !u.u.atPatch(node.Name) {
+			t.Patch = request.Upgrade.Patch
+		}
+	})
+}
+
+// Mark stores that a node is upgraded, and Complete that the whole cluster is healthy.
+func (u *upgradeRecords) Mark(ctx context.Context, name string) error {
+	return u.u.mark(ctx, []string{name})
+}
+
+func (u *upgradeRecords) Complete(ctx context.Context) error { return u.u.complete(ctx) }
+
+// BeginAll and CompleteAll are Begin and Complete of a run that applies variables.
+func (u *upgradeRecords) BeginAll(ctx context.Context) error { return u.configures.begin(ctx) }
+
+func (u *upgradeRecords) CompleteAll(ctx context.Context) error { return u.configures.complete(ctx) }
