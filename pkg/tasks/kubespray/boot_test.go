@@ -2,7 +2,6 @@ package kubespray
 
 import (
 	"context"
-	"errors"
 	"net"
 	"strconv"
 	"strings"
@@ -108,29 +107,5 @@ func TestTheWaitEnds(t *testing.T) {
 	w.in.BootLimit = 300 * time.Millisecond
 	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonHostUnreachable {
 		t.Errorf("after the limit: %v", err)
-	}
-}
-
-func TestWait(t *testing.T) {
-	imaged := contract.Request{OSImage: &contract.OSImage{}}
-	for _, tc := range []struct {
-		in   Input
-		want time.Duration
-	}{
-		{Input{}, 0},
-		{Input{Request: imaged}, bootLimit},
-		{Input{Request: imaged, BootLimit: time.Second}, time.Second},
-		{Input{Request: imaged, Playbook: contract.PlaybookReset}, answerLimit},
-	} {
-		if got := tc.in.wait(); got != tc.want {
-			t.Errorf("wait() = %s, want %s", got, tc.want)
-		}
-	}
-	// the shorter times of tests are not those of users
-	if in := (Input{}); in.pollInterval() != time.Second || in.firstPause() != firstPause {
-		t.Errorf("the task waits %s and %s between queries", in.pollInterval(), in.firstPause())
-	}
-	if silence(errors.New("odd")) || !silence(ssh.ErrUnreachable) {
-		t.Error("only an error of the connection means that nothing answers")
 	}
 }

@@ -1,12 +1,9 @@
 package kubespray
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
@@ -82,13 +79,4 @@ func TestEmptyMachinesAreNoCompleteCluster(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &r.log)
 	}
 	r.expectReset("master-1")
-}
-
-func TestKeyCompleteThatCannotBeRead(t *testing.T) {
-	store := &memory{err: apierrors.NewServiceUnavailable("etcd is full")}
-	_, err := readComplete(t.Context(), store)
-	reasons := []contract.Reason{task.FailureOf(err).Reason, task.FailureOf(storeComplete(t.Context(), store, true)).Reason}
-	if want := []contract.Reason{contract.ReasonAPIUnavailable, contract.ReasonAPIUnavailable}; !slices.Equal(reasons, want) {
-		t.Errorf("reasons %v, want %v", reasons, want)
-	}
 }

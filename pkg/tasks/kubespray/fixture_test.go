@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -65,33 +64,6 @@ type fixture struct {
 	podless map[string]string
 	// done is the number of commands on each server before the part of the test that counts.
 	done map[int]int
-}
-
-type memory struct {
-	mu     sync.Mutex
-	data   map[string]string
-	writes int
-	err    error
-}
-
-func (m *memory) Get(_ context.Context, key string) (string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.data[key], m.err
-}
-
-func (m *memory) Set(_ context.Context, key, value string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.err != nil {
-		return m.err
-	}
-	if m.data == nil {
-		m.data = map[string]string{}
-	}
-	m.data[key] = value
-	m.writes++
-	return nil
 }
 
 // newFixture returns a fixture with a healthy master-1, the given number of healthy workers, and a

@@ -142,6 +142,7 @@ func (in Input) limited() []contract.Node {
 	return in.called(in.limit)
 }
 
+// called returns the nodes of the input with these names, in the order of the input.
 func (in Input) called(names []string) []contract.Node {
 	return slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return !slices.Contains(names, n.Name) })
 }

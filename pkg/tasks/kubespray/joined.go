@@ -64,6 +64,7 @@ func unjoin(ctx context.Context, store Store, uids []string) error {
 	return nil
 }
 
+// storeJoined stores the UIDs of the hosts on which a playbook has succeeded, in place of those that are stored.
 func storeJoined(ctx context.Context, store Store, uids []string) error {
 	text, err := json.Marshal(uids)
 	if err != nil {
@@ -87,6 +88,7 @@ func readComplete(ctx context.Context, store Store) (bool, error) {
 	return text == "true", nil
 }
 
+// storeComplete stores whether a run has found the cluster complete and healthy.
 func storeComplete(ctx context.Context, store Store, complete bool) error {
 	text := ""
 	if complete {

@@ -9,8 +9,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
+// names returns the names of the nodes for a message: "worker-1, worker-2".
 func names(nodes []contract.Node) string { return strings.Join(namesOf(nodes), ", ") }
 
+// namesOf returns the names of the nodes, in their order.
 func namesOf(nodes []contract.Node) []string {
 	all := make([]string, len(nodes))
 	for i, n := range nodes {
@@ -46,6 +48,7 @@ func with(names, others []string) []string {
 	return append(slices.Clone(names), without(others, names)...)
 }
 
+// intersect returns the names that are also in the other list.
 func intersect(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(others, name) })
 }

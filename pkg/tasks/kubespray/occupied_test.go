@@ -81,12 +81,3 @@ func TestAKubernetesOfThisCluster(t *testing.T) {
 		})
 	}
 }
-
-func TestPrintable(t *testing.T) {
-	if got := few([]string{"a\x1b[31m\n", "b", "c", "d"}); got != "a?[31m?, b and 2 more" {
-		t.Errorf("few = %q", got)
-	}
-	if got := whose(contract.User{Name: "$(reboot)\x1b", UID: "u"}); strings.Contains(got, "\x1b") {
-		t.Errorf("whose = %q", got)
-	}
-}

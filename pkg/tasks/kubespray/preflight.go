@@ -131,6 +131,7 @@ func greeting(pinned, seen ssh.HostKey) string {
 	return "the host key is the pinned one"
 }
 
+// logVisits writes a line for each node of the input: its address, and what its visit has found.
 func logVisits(in Input, visits []visit, log io.Writer) {
 	for i, n := range in.Nodes {
 		notes := visits[i].notes

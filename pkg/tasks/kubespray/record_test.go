@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -115,20 +113,4 @@ func TestHostsOfAnOlderBuildAreUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.expectStates(contract.HostStates{"uid-1": "used", "uid-of-a-former-host": "used"})
-}
-
-func TestRecordIsWrittenOnlyIfItChanges(t *testing.T) {
-	store := &memory{}
-	r, err := readRecord(t.Context(), store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := errors.Join(r.begin(t.Context()), r.set(t.Context(), contract.HostUsed, "a", "b")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if keys := slices.Sorted(maps.Keys(r.snapshot())); store.writes != 2 || !slices.Equal(keys, []string{"a", "b"}) {
-		t.Errorf("%d writes, want 2: {} and the hosts; hosts %v", store.writes, keys)
-	}
 }

@@ -74,4 +74,6 @@ func stopped(ctx context.Context, what string) error {
 	return fmt.Errorf("%s was interrupted: %w", what, errors.Join(ctx.Err(), context.Cause(ctx)))
 }
 
+// kubernetesName matches names that Kubernetes accepts for a node and for most other objects. Such a name has no
+// special characters for a shell.
 var kubernetesName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
