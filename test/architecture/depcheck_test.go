@@ -86,13 +86,17 @@ var layers = []layer{
 	{folder: "pkg/tasks/newcluster/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/machine/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/software/", ours: []string{"pkg/ansible/", "pkg/contract/", "pkg/ssh/", "pkg/tasks/playbook/", "pkg/tasks/task/"}},
 
+	// Work on the machines of a cluster, from what all operations share to the single operation.
+	{folder: "pkg/operate/session/sessiontest/", foreign: []string{}},
+	{folder: "pkg/operate/session/", ours: []string{"pkg/ansible/", "pkg/contract/", "pkg/depot/protocol/", "pkg/inventory/", "pkg/machine/", "pkg/secretvars/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/podstart/", "pkg/tasks/task/"}},
+
 	// The tasks: no task imports another one.
 	{folder: "pkg/tasks/backup/", ours: []string{"pkg/backup/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/inventory/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/collectkubeconfig/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/tasks/newcluster/", "pkg/tasks/node/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/installplugins/", ours: []string{"pkg/access/", "pkg/ansible/", "pkg/contract/", "pkg/depot/client/", "pkg/plugin/", "pkg/plugin/cluster/", "pkg/plugin/render/", "pkg/tasks/kube/", "pkg/tasks/newcluster/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/plugins/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/installsoftware/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/ssh/", "pkg/tasks/etcd/", "pkg/tasks/kube/", "pkg/tasks/newcluster/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/podstart/", "pkg/tasks/software/", "pkg/tasks/task/"}},
-	{folder: "pkg/tasks/kubespray/", ours: []string{"pkg/ansible/", "pkg/backup/", "pkg/contract/", "pkg/depot/protocol/", "pkg/inventory/", "pkg/machine/", "pkg/secretvars/", "pkg/shrink/", "pkg/ssh/", "pkg/tasks/etcd/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/playbook/acceleration/", "pkg/tasks/podstart/", "pkg/tasks/software/", "pkg/tasks/task/", "pkg/upgrade/"}},
-	{folder: "pkg/tasks/enroll/", ours: []string{"pkg/contract/", "pkg/tasks/kubespray/", "pkg/tasks/node/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/kubespray/", ours: []string{"pkg/ansible/", "pkg/backup/", "pkg/contract/", "pkg/depot/protocol/", "pkg/inventory/", "pkg/machine/", "pkg/operate/", "pkg/secretvars/", "pkg/shrink/", "pkg/ssh/", "pkg/tasks/etcd/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/playbook/acceleration/", "pkg/tasks/podstart/", "pkg/tasks/software/", "pkg/tasks/task/", "pkg/upgrade/"}},
+	{folder: "pkg/tasks/enroll/", ours: []string{"pkg/contract/", "pkg/operate/session/", "pkg/tasks/kubespray/", "pkg/tasks/node/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/renderinventory/", ours: []string{"pkg/contract/", "pkg/inventory/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/seedregistry/", ours: []string{"pkg/ansible/", "pkg/artifacts/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/inventory/", "pkg/plugin/", "pkg/tasks/plugins/", "pkg/tasks/task/", "pkg/transfer/"}},
 	{folder: "pkg/tasks/selecthosts/", ours: []string{"pkg/contract/", "pkg/hosts/", "pkg/tasks/kube/", "pkg/tasks/task/"}},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
@@ -23,38 +24,38 @@ const (
 
 // addition adds a control plane to an installed cluster, also in the place of a lost one.
 type addition struct {
-	in       Input // with the nodes in their order, and the names of their members of etcd
+	in       session.Input // with the nodes in their order, and the names of their members of etcd
 	key      ssh.Key
-	ports    Ports
+	ports    session.Ports
 	progress *playbook.Progress
 	planes   planes // of the control planes that stay
 	former   []contract.Node
-	c        contact
+	c        session.Contact
 	removed  bool // something was removed from the cluster
 }
 
 // addControlPlane adds a control plane and returns the recap. Each step changes only what is not
 // right yet, so that an attempt that was interrupted is continued by the next one. It repeats the
 // steps after the playbook, because the record does not say which of them were complete.
-func addControlPlane(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress) (string, error) {
+func addControlPlane(ctx context.Context, in session.Input, key ssh.Key, ports session.Ports, progress *playbook.Progress) (string, error) {
 	a := &addition{in: in, key: key, ports: ports, progress: progress}
 	if err := a.plan(ctx); err != nil {
 		return "", err
 	}
 	var err error
-	if a.in, err = a.in.withSick(ctx, key, a.c.pins, ports); err != nil {
+	if a.in, err = withSick(ctx, a.in, key, a.c.Pins, ports); err != nil {
 		return "", err
 	}
 	recap := "the control plane has joined in an earlier attempt"
-	if len(a.in.fresh) > 0 {
-		if recap, a.c.pins, err = change(ctx, a.in, key, ports, progress, a.before, a.part(joinFrom, serversFrom)); err != nil {
+	if len(a.in.Fresh) > 0 {
+		if recap, a.c.Pins, err = change(ctx, a.in, key, ports, progress, a.before, a.part(joinFrom, serversFrom)); err != nil {
 			return "", err
 		}
 	}
 	if err := a.after(ctx); err != nil {
 		return "", err
 	}
-	return recap, finish(ctx, a.in, key, a.c.pins, ports, progress)
+	return recap, finish(ctx, a.in, key, a.c.Pins, ports, progress)
 }
 
 func (a *addition) part(from, to int) func(percent int, step string) {
@@ -68,43 +69,43 @@ func (a *addition) plan(ctx context.Context) (err error) {
 	if len(in.Request.Members) == 0 {
 		return task.Because(contract.ReasonInvalidRequest, errors.New("the request does not say which nodes the cluster has, so no control plane is added"))
 	}
-	if a.c, err = recall(ctx, *in, a.ports); err != nil {
+	if a.c, err = session.Recall(ctx, *in, a.ports); err != nil {
 		return err
 	}
-	complete, err := readComplete(ctx, a.ports.Installed)
+	complete, err := session.ReadComplete(ctx, a.ports.Installed)
 	if err != nil {
 		return err
 	}
 	in.Request.Complete = in.Request.Complete || complete
-	members, err := readInstalled(ctx, a.ports.Installed)
+	members, err := session.ReadClusterRecord(ctx, a.ports.Installed)
 	if err != nil {
 		return err
 	}
-	joined, err := readJoined(ctx, *in, a.ports.Installed, members)
+	joined, err := session.ReadJoined(ctx, *in, a.ports.Installed, members)
 	if err != nil {
 		return err
 	}
 	in.Nodes, _ = inventory.Members(in.Request, in.Nodes)
-	a.former = formerControlPlanes(in.Request)
+	a.former = session.FormerControlPlanes(in.Request)
 	stay := []contract.Node{}
 	for _, n := range in.Nodes {
 		switch isPlane := len(node.ControlPlanes([]contract.Node{n})) > 0; {
-		case !kubernetesName.MatchString(n.Name):
+		case !session.KubernetesName.MatchString(n.Name):
 			return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q is not the name of a node", n.Name))
-		case a.c.hasJoined(*in, n, joined):
+		case a.c.HasJoined(*in, n, joined):
 			if isPlane {
 				stay = append(stay, n)
 			}
 		case !isPlane:
 			return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("node %s is not installed, but this run adds only control planes", n.Name))
 		default:
-			in.fresh = append(in.fresh, n.Name)
+			in.Fresh = append(in.Fresh, n.Name)
 		}
 	}
 	if len(stay) == 0 {
 		return task.Because(contract.ReasonQuorumAtRisk, errors.New("no control plane of the cluster is left. "+quorumAdvice))
 	}
-	gone := slices.DeleteFunc(slices.Clone(a.former), func(n contract.Node) bool { return slices.Contains(uids(in.Nodes), n.HostUID) })
+	gone := slices.DeleteFunc(slices.Clone(a.former), func(n contract.Node) bool { return slices.Contains(session.HostUIDs(in.Nodes), n.HostUID) })
 	for _, n := range gone {
 		if !slices.Contains(in.Request.Lost, n.Name) {
 			return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("control plane %s is in the cluster and not lost, but not in the inventory of this run", n.Name))
@@ -116,7 +117,7 @@ func (a *addition) plan(ctx context.Context) (err error) {
 }
 
 func (a *addition) access() node.Access {
-	return node.Access{Dial: a.ports.Dial, Request: a.in.Request, Key: a.key, Pins: a.c.pins, Limit: a.in.ConnectLimit}
+	return node.Access{Dial: a.ports.Dial, Request: a.in.Request, Key: a.key, Pins: a.c.Pins, Limit: a.in.ConnectLimit}
 }
 
 // limit limits the playbook to the new control plane, or to all control planes if the members of
@@ -125,29 +126,29 @@ func (a *addition) access() node.Access {
 // replace the certificates of the members that stay, because it restarts them for this.
 func (a *addition) limit() {
 	in := &a.in
-	in.limit = in.fresh
+	in.Limit = in.Fresh
 	if len(a.joins()) > 0 {
-		in.limit = namesOf(node.ControlPlanes(in.Nodes))
+		in.Limit = session.Names(node.ControlPlanes(in.Nodes))
 	}
 	if !in.Request.SetsVar(refreshCertificates) {
-		in.extra = map[string]any{refreshCertificates: false}
+		in.ExtraVars = map[string]any{refreshCertificates: false}
 	}
-	if len(in.fresh) > 0 {
-		fmt.Fprintf(a.ports.Log, "New control plane: %s. The playbook runs on %s\n", strings.Join(in.fresh, ", "), strings.Join(in.limit, ", "))
+	if len(in.Fresh) > 0 {
+		fmt.Fprintf(a.ports.Log, "New control plane: %s. The playbook runs on %s\n", strings.Join(in.Fresh, ", "), strings.Join(in.Limit, ", "))
 	}
 }
 
 // joins returns the nodes that the run makes members of etcd.
-func (a *addition) joins() []contract.Node { return joining(a.former, a.in.Nodes) }
+func (a *addition) joins() []contract.Node { return session.Joining(a.former, a.in.Nodes) }
 
 // before prepares the cluster for the new control plane: it removes lost control planes, and what an
 // unfinished attempt has left in etcd.
-func (a *addition) before(ctx context.Context, c contact) error {
+func (a *addition) before(ctx context.Context, c session.Contact) error {
 	a.c = c
 	a.planes.access = a.access()
 	a.progress.Set(2, "Check etcd")
-	found, err := findCluster(ctx, a.in.only(a.planes.stay), a.key, c.pins, a.ports)
-	if err != nil || !found.hasControlPlane(a.in.only(a.planes.stay)) {
+	found, err := findCluster(ctx, a.in.For(a.planes.stay), a.key, c.Pins, a.ports)
+	if err != nil || !found.hasControlPlane(a.in.For(a.planes.stay)) {
 		return a.noQuorum(errors.Join(errors.New("no control plane that stays is Ready"), err))
 	}
 	defer found.close()
@@ -166,7 +167,7 @@ func (a *addition) before(ctx context.Context, c contact) error {
 	if err := a.checkMembers(ctx, found); err != nil {
 		return err
 	}
-	names := with(without(namesOf(a.planes.gone), a.in.Request.Kept), with(a.in.fresh, namesOf(a.joins())))
+	names := session.With(session.Without(session.Names(a.planes.gone), a.in.Request.Kept), session.With(a.in.Fresh, session.Names(a.joins())))
 	if err := a.planes.forgetCertificates(ctx, names); err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func (a *addition) before(ctx context.Context, c contact) error {
 func (a *addition) membersBefore() []contract.Node {
 	stay := slices.Clone(a.planes.stay)
 	for i, n := range stay {
-		if !isMemberOf(a.former, n) {
+		if !session.IsMemberOf(a.former, n) {
 			stay[i].Etcd = ""
 		}
 	}
@@ -191,7 +192,7 @@ func (a *addition) membersBefore() []contract.Node {
 }
 
 func (a *addition) noQuorum(err error) error {
-	return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: a.in.fresh[0], Step: "check etcd", Err: fmt.Errorf("%w. %s%s", err, a.unchanged(), quorumAdvice)}
+	return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: a.in.Fresh[0], Step: "check etcd", Err: fmt.Errorf("%w. %s%s", err, a.unchanged(), quorumAdvice)}
 }
 
 // unchanged is a sentence for the user if it is true.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -67,7 +68,7 @@ func TestAddControlPlane(t *testing.T) {
 				t.Errorf("connected to (-want +got):\n%s", diff)
 			}
 			if len(p.now().Nodes) != len(p.in.Nodes) {
-				t.Errorf("record: %v", namesOf(p.now().Nodes))
+				t.Errorf("record: %v", session.Names(p.now().Nodes))
 			}
 			// the run was killed after its end: another attempt changes nothing more
 			p.did, p.in.Request.Installed = nil, append(p.in.Request.Installed, p.in.Nodes[len(p.in.Nodes)-1].Host)
@@ -136,7 +137,7 @@ func (p *planesFixture) expectReplaced() {
 	p.expectMemberAddresses("2", "3", "5")
 	p.expectFiles(true)
 	record := p.now()
-	if diff := cmp.Diff([]string{"master-2", "master-3", "master-1", "worker-1"}, namesOf(record.Nodes)); diff != "" {
+	if diff := cmp.Diff([]string{"master-2", "master-3", "master-1", "worker-1"}, session.Names(record.Nodes)); diff != "" {
 		p.t.Errorf("record (-want +got):\n%s", diff)
 	}
 	if n := record.Nodes[2]; n.Etcd != "etcd4" || n.Address != "10.60.0.5" || record.EtcdNext != 5 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -100,7 +101,7 @@ func (p planes) useServers(ctx context.Context, report func(percent int, step st
 			}
 			if now.servers != all {
 				return &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: n.Name, Step: "update the API server",
-					Err: fmt.Errorf("kubeadm wrote the members of etcd %s into the manifest of the API server on %s, but they are %s", printable(now.servers), n.Name, all)}
+					Err: fmt.Errorf("kubeadm wrote the members of etcd %s into the manifest of the API server on %s, but they are %s", session.Printable(now.servers), n.Name, all)}
 			}
 		}
 		if err := p.awaitServer(ctx, n, now); err != nil {
@@ -145,7 +146,7 @@ kubectl --server https://` + host + ":" + m.port + ` --request-timeout=5s get --
 func (p planes) await(ctx context.Context, n contract.Node, step string, check func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, p.in.HealthLimit)
 	defer cancel()
-	tick := time.NewTicker(p.in.pollInterval())
+	tick := time.NewTicker(p.in.PollInterval())
 	defer tick.Stop()
 	var last error
 	for {
@@ -159,7 +160,7 @@ func (p planes) await(ctx context.Context, n contract.Node, step string, check f
 		select {
 		case <-tick.C:
 		case <-limited.Done():
-			if err := stopped(ctx, step); err != nil {
+			if err := session.Stopped(ctx, step); err != nil {
 				return err
 			}
 			return &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: n.Name, Step: step,

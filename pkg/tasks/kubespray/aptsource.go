@@ -11,6 +11,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
@@ -22,7 +23,7 @@ const (
 )
 
 // forgetSource is a command that removes the files that sourceScript writes.
-const forgetSource = `rm -f ` + aptConfig + ` ` + aptSource + ` ` + contract.AptKeyPath
+const forgetSource = `rm -f ` + session.AptConfig + ` ` + session.AptSource + ` ` + contract.AptKeyPath
 
 // sourceScript configures the depot as a package source of apt on a node, if the depot has packages
 // for the node's system. It checks this with apt's own download helper, because the helper uses the
@@ -32,7 +33,7 @@ const forgetSource = `rm -f ` + aptConfig + ` ` + aptSource + ` ` + contract.Apt
 // $URL, $SOURCE, $CONFIG and $KEY are replaced by their values in base64. The script must not contain a
 // single quote.
 const sourceScript = `set -eu; umask 022; export LC_ALL=C
-source=` + aptSource + ` config=` + aptConfig + ` key=` + contract.AptKeyPath + ` helper=/usr/lib/apt/apt-helper get=/usr/bin/apt-get
+source=` + session.AptSource + ` config=` + session.AptConfig + ` key=` + contract.AptKeyPath + ` helper=/usr/lib/apt/apt-helper get=/usr/bin/apt-get
 [ -x $helper ] || { echo other; exit 0; }
 new=$(mktemp -d); trap "rm -rf $new" EXIT
 printf %s $SOURCE | base64 -d >$new/source; printf %s $CONFIG | base64 -d >$new/config; printf %s $KEY | base64 -d >$new/key.asc
@@ -74,11 +75,11 @@ func packageSource(ctx context.Context, request contract.Request, key []byte, co
 	var exit *ssh.ExitError
 	switch {
 	case errors.As(err, &exit) && exit.Status == notReached:
-		return "", fmt.Errorf("%w at %s: %w", errNoDepot, request.DepotURL, exit)
+		return "", fmt.Errorf("%w at %s: %w", session.ErrNoDepot, request.DepotURL, exit)
 	case errors.As(err, &exit) && exit.Status == refused:
-		return "", fmt.Errorf("%w at %s: %w", errRefused, request.DepotURL, exit)
+		return "", fmt.Errorf("%w at %s: %w", session.ErrRefused, request.DepotURL, exit)
 	case errors.As(err, &exit):
-		return "", fmt.Errorf("%w: %w", errNoSource, exit)
+		return "", fmt.Errorf("%w: %w", session.ErrNoSource, exit)
 	case err != nil || strings.TrimSpace(string(said)) != "held":
 		return "", err
 	case request.Connected:
@@ -91,7 +92,7 @@ func packageSource(ctx context.Context, request contract.Request, key []byte, co
 func sourceFor(request contract.Request, key []byte, system string) (string, error) {
 	depot, err := url.Parse(request.DepotURL)
 	if err != nil || depot.Host == "" {
-		return "", fmt.Errorf("%w: %q is not a URL", errNoSource, request.DepotURL)
+		return "", fmt.Errorf("%w: %q is not a URL", session.ErrNoSource, request.DepotURL)
 	}
 	folder := request.DepotURL + "/files/" + protocol.PackageFolder(system) + "/"
 	encode := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
@@ -119,7 +120,7 @@ func configOf(request contract.Request, depot *url.URL) string {
 		}
 	}
 	if !request.Connected {
-		lines = append(lines, `Dir::Etc::SourceList "`+aptSource+`";`, `Dir::Etc::SourceParts "/dev/null";`)
+		lines = append(lines, `Dir::Etc::SourceList "`+session.AptSource+`";`, `Dir::Etc::SourceParts "/dev/null";`)
 	}
 	return "// Written by BPA.\n" + strings.Join(lines, "\n") + "\n"
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -84,7 +85,7 @@ func TestConfigOf(t *testing.T) {
 	}{
 		{"http://10.60.0.1:5000", "", true, []string{`Acquire::http::Proxy::10.60.0.1 "DIRECT";`}},
 		{"http://10.60.0.1:5000", "", false, []string{
-			`Acquire::http::Proxy::10.60.0.1 "DIRECT";`, `Dir::Etc::SourceList "` + aptSource + `";`, `Dir::Etc::SourceParts "/dev/null";`,
+			`Acquire::http::Proxy::10.60.0.1 "DIRECT";`, `Dir::Etc::SourceList "` + session.AptSource + `";`, `Dir::Etc::SourceParts "/dev/null";`,
 		}},
 		{"https://depot.example", ca, true, []string{
 			`Acquire::https::Proxy::depot.example "DIRECT";`, `Acquire::https::depot.example::CAInfo "/etc/bpa/depot-ca.crt";`,
@@ -118,9 +119,9 @@ func TestPresentNodesGetTheKeyOfPackages(t *testing.T) {
 		fmt.Fprintln(stdout, "held")
 		return 0
 	}
-	present := contact{nodes: w.in.Nodes, visits: make([]visit, 2)}
-	for i := range present.visits {
-		present.visits[i] = visit{system: "debian-12", key: w.hostKey.PublicKey()}
+	present := session.Contact{Nodes: w.in.Nodes, Visits: make([]session.Visit, 2)}
+	for i := range present.Visits {
+		present.Visits[i] = session.Visit{System: "debian-12", Key: w.hostKey.PublicKey()}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -148,7 +149,7 @@ type aptNode struct {
 
 func newAptNode(t *testing.T, helper string) aptNode {
 	n := aptNode{t, t.TempDir()}
-	for _, dir := range []string{filepath.Dir(aptSource), filepath.Dir(aptConfig), "/usr/lib/apt", "/usr/bin", "/var/lib/apt/lists"} {
+	for _, dir := range []string{filepath.Dir(session.AptSource), filepath.Dir(session.AptConfig), "/usr/lib/apt", "/usr/bin", "/var/lib/apt/lists"} {
 		if err := os.MkdirAll(n.root+dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +177,7 @@ func (n aptNode) run(request contract.Request) (string, error) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	for _, path := range []string{aptSource, aptConfig, contract.AptKeyPath, "/usr/lib/apt", "/usr/bin/apt-get", "/var/lib/apt"} {
+	for _, path := range []string{session.AptSource, session.AptConfig, contract.AptKeyPath, "/usr/lib/apt", "/usr/bin/apt-get", "/var/lib/apt"} {
 		script = strings.ReplaceAll(script, path, n.root+path)
 	}
 	command := exec.Command("sh", "-c", script)
@@ -212,13 +213,13 @@ func TestSourceScript(t *testing.T) {
 			t.Fatalf("the depot has packages: %q, %v", said, err)
 		}
 		want := "# Written by BPA.\nTypes: deb\nURIs: https://10.60.0.1:5443/files/apt/debian-12/\nSuites: /\nSigned-By: /etc/bpa/depot-apt-key.asc\nDate-Max-Future: 86400\n"
-		if diff := cmp.Diff(want, n.read(aptSource)); diff != "" {
+		if diff := cmp.Diff(want, n.read(session.AptSource)); diff != "" {
 			t.Errorf("source (-want +got):\n%s", diff)
 		}
 		if got := n.read(contract.AptKeyPath); got != aptKey {
 			t.Errorf("key: %q", got)
 		}
-		if config := n.read(aptConfig); !strings.Contains(config, "CAInfo") || !strings.Contains(config, "SourceParts") {
+		if config := n.read(session.AptConfig); !strings.Contains(config, "CAInfo") || !strings.Contains(config, "SourceParts") {
 			t.Errorf("configuration:\n%s", config)
 		}
 		if lists().Unix() != 0 {
@@ -226,16 +227,16 @@ func TestSourceScript(t *testing.T) {
 		}
 	}
 	request.Connected = true
-	if said, err := n.run(request); said != "held" || err != nil || strings.Contains(n.read(aptConfig), "SourceParts") {
-		t.Errorf("the site is connected now: %q, %v, configuration:\n%s", said, err, n.read(aptConfig))
+	if said, err := n.run(request); said != "held" || err != nil || strings.Contains(n.read(session.AptConfig), "SourceParts") {
+		t.Errorf("the site is connected now: %q, %v, configuration:\n%s", said, err, n.read(session.AptConfig))
 	}
 
-	before := n.read(aptSource) + n.read(aptConfig) + n.read(contract.AptKeyPath)
+	before := n.read(session.AptSource) + n.read(session.AptConfig) + n.read(contract.AptKeyPath)
 	n.get(`echo "Get:1 InRelease"; echo "W: GPG error: BADSIG" >&2; exit 100`)
 	if said, err := n.run(contract.Request{DepotURL: "https://10.60.0.2:5443"}); err == nil || !strings.HasSuffix(err.Error(), "exit status 67: W: GPG error: BADSIG\n") {
 		t.Errorf("apt refuses the index: %q, %v", said, err)
 	}
-	if after := n.read(aptSource) + n.read(aptConfig) + n.read(contract.AptKeyPath); after != before {
+	if after := n.read(session.AptSource) + n.read(session.AptConfig) + n.read(contract.AptKeyPath); after != before {
 		t.Errorf("apt refuses the index, and the files were changed to\n%s", after)
 	}
 	n.get("exit 0")
@@ -244,20 +245,20 @@ func TestSourceScript(t *testing.T) {
 	if said, err := n.run(request); err == nil || !strings.Contains(err.Error(), "exit status 66: E: Failed to fetch") {
 		t.Errorf("the depot is not there: %q, %v", said, err)
 	}
-	if n.read(aptSource) == "" {
+	if n.read(session.AptSource) == "" {
 		t.Error("the script removed the source although the depot only did not answer")
 	}
 	n.helper(`echo "E: Failed to fetch https://10.60.0.1:5443/x  404  Not Found [IP: 10.60.0.1 5443]" >&2; exit 100`)
 	if said, err := n.run(request); said != "none" || err != nil {
 		t.Errorf("the depot has no packages: %q, %v", said, err)
 	}
-	if left := n.read(aptSource) + n.read(aptConfig) + n.read(contract.AptKeyPath); left != "" {
+	if left := n.read(session.AptSource) + n.read(session.AptConfig) + n.read(contract.AptKeyPath); left != "" {
 		t.Errorf("files are left although the depot has no packages:\n%s", left)
 	}
 	if err := os.Remove(n.root + "/usr/lib/apt/apt-helper"); err != nil {
 		t.Fatal(err)
 	}
-	if said, err := n.run(request); said != "other" || err != nil || n.read(aptSource) != "" {
+	if said, err := n.run(request); said != "other" || err != nil || n.read(session.AptSource) != "" {
 		t.Errorf("a node without apt: %q, %v", said, err)
 	}
 }

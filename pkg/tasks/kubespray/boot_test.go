@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -17,7 +18,7 @@ import (
 )
 
 // attempts counts the connections to each address. fail can make an attempt fail.
-func (w *fixture) attempts(ports *Ports, fail func(address string, attempt int32) error) map[string]*atomic.Int32 {
+func (w *fixture) attempts(ports *session.Ports, fail func(address string, attempt int32) error) map[string]*atomic.Int32 {
 	counts := map[string]*atomic.Int32{}
 	for _, n := range w.in.Nodes {
 		counts[n.Address] = &atomic.Int32{}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -34,7 +35,7 @@ func (c *cluster) close() {
 // answers. A control plane with the files of an API server is asked until in.ProbeLimit has passed,
 // since its API server may be starting. If no API server answers and a connection failed,
 // findCluster returns an error, because then it cannot decide.
-func findCluster(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports) (found *cluster, err error) {
+func findCluster(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins, ports session.Ports) (found *cluster, err error) {
 	var failed error
 	for _, n := range node.ControlPlanes(in.Nodes) {
 		next, err := askControlPlane(ctx, in, n, node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit})
@@ -61,7 +62,7 @@ func findCluster(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, port
 
 // askControlPlane returns the cluster as one control plane sees it, or nil if no API server answers
 // there.
-func askControlPlane(ctx context.Context, in Input, n contract.Node, access node.Access) (*cluster, error) {
+func askControlPlane(ctx context.Context, in session.Input, n contract.Node, access node.Access) (*cluster, error) {
 	in.Nodes = []contract.Node{n}
 	w, err := newWatch(ctx, in, access)
 	if err != nil {
@@ -97,7 +98,7 @@ func (w *watch) nodes(ctx context.Context) (map[string]bool, error) {
 		if !errors.As(err, &exit) && asking.Err() == nil {
 			return nil, err
 		}
-		pause := time.NewTimer(w.in.pollInterval())
+		pause := time.NewTimer(w.in.PollInterval())
 		select {
 		case <-pause.C:
 		case <-asking.Done():
@@ -125,7 +126,7 @@ func readiness(raw []byte, networkPlugin string) (map[string]bool, error) {
 // remove removes a node that is not Ready from the cluster: its member of etcd, if it is a control
 // plane, and its Node object.
 func (c *cluster) remove(ctx context.Context, all []contract.Node, n contract.Node) error {
-	if !kubernetesName.MatchString(n.Name) || c.ready[n.Name] {
+	if !session.KubernetesName.MatchString(n.Name) || c.ready[n.Name] {
 		return fmt.Errorf("node %q is Ready or has no valid name", n.Name)
 	}
 	if len(node.ControlPlanes([]contract.Node{n})) > 0 {
@@ -144,6 +145,6 @@ func (c *cluster) remove(ctx context.Context, all []contract.Node, n contract.No
 }
 
 // hasControlPlane reports whether one of the control planes of the request is Ready.
-func (c *cluster) hasControlPlane(in Input) bool {
+func (c *cluster) hasControlPlane(in session.Input) bool {
 	return slices.ContainsFunc(node.ControlPlanes(in.Nodes), func(n contract.Node) bool { return c.readyNode(n.Name) })
 }

@@ -18,7 +18,7 @@ func TestClusterThatWasHealthyOnceIsKept(t *testing.T) {
 	if _, err := r.run(); err != nil {
 		t.Fatal(err)
 	}
-	if text := r.installed.data[contract.KeyComplete]; text != "true" {
+	if text := r.installed.Data[contract.KeyComplete]; text != "true" {
 		t.Fatalf("%s is %q after the health check", contract.KeyComplete, text)
 	}
 	r.ran = nil
@@ -57,8 +57,8 @@ func TestClusterThatWasNeverHealthyIsNotComplete(t *testing.T) {
 	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonClusterUnhealthy {
 		t.Fatalf("Run: %v", err)
 	}
-	if text := w.installed.data[contract.KeyComplete]; text != "" || w.installed.data[contract.KeyJoined] == "" {
-		t.Errorf("%s is %q; the ConfigMap is %v", contract.KeyComplete, text, w.installed.data)
+	if text := w.installed.Data[contract.KeyComplete]; text != "" || w.installed.Data[contract.KeyJoined] == "" {
+		t.Errorf("%s is %q; the ConfigMap is %v", contract.KeyComplete, text, w.installed.Data)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestClusterThatWasNeverHealthyIsNotComplete(t *testing.T) {
 // leftovers are not a cluster, so the next attempt resets them.
 func TestEmptyMachinesAreNoCompleteCluster(t *testing.T) {
 	r := newRetry(t, 1, 0)
-	r.installed.data = map[string]string{contract.KeyComplete: "true"}
+	r.installed.Data = map[string]string{contract.KeyComplete: "true"}
 	r.disks[0].report = machine.Report{}
 	r.play = recorded("failed", 2)
 	r.stay(r.in.Nodes...)

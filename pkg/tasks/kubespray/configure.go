@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
@@ -37,7 +38,7 @@ type configurer struct {
 // A healthy cluster is the condition before and after. From before the playbook until after the last check,
 // all nodes of the record have a Target with the names of the variables. So if the run fails or is killed,
 // the variables are applied again, with the values that the spec has then.
-func configure(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress) (string, error) {
+func configure(ctx context.Context, in session.Input, key ssh.Key, ports session.Ports, progress *playbook.Progress) (string, error) {
 	progress.Set(0, "Find out what to apply")
 	c := &configurer{upgrader: &upgrader{in: in, key: key, ports: ports, progress: progress}}
 	if err := c.plan(ctx); err != nil {
@@ -75,8 +76,8 @@ func (c *configurer) plan(ctx context.Context) (err error) {
 	if len(node.ControlPlanes(c.in.Nodes)) == 0 {
 		return task.Because(contract.ReasonInvalidRequest, errors.New("the cluster has no control plane node whose host is not lost"))
 	}
-	for _, n := range c.members.now.Nodes {
-		version, _ := c.members.now.Level(n)
+	for _, n := range c.members.Now.Nodes {
+		version, _ := c.members.Now.Level(n)
 		if version != c.in.Request.KubernetesVersion || n.Target != nil && n.Target.Version != "" && len(n.Target.Variables) == 0 {
 			return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("node %s is not completely at Kubernetes %s, so an upgrade must give it the variables. Nothing was changed", n.Name, c.in.Request.KubernetesVersion))
 		}
@@ -105,7 +106,7 @@ func (c *configurer) check() error {
 		}
 	}
 	for _, name := range c.narrow.Namespaces {
-		if !kubernetesName.MatchString(name) {
+		if !session.KubernetesName.MatchString(name) {
 			return fmt.Errorf("%q is not the name of a namespace", name)
 		}
 	}
@@ -117,7 +118,7 @@ func (c *configurer) check() error {
 
 // applied reports whether an earlier attempt has completed everything.
 func (c *configurer) applied() bool {
-	return !slices.ContainsFunc(c.members.now.Nodes, func(n contract.Node) bool { return !c.upgraded(n.Name) })
+	return !slices.ContainsFunc(c.members.Now.Nodes, func(n contract.Node) bool { return !c.upgraded(n.Name) })
 }
 
 // gateBefore waits until all nodes of the record, except lost ones, and all system pods are Ready. If the
@@ -129,7 +130,7 @@ func (c *configurer) gateBefore(ctx context.Context) error {
 	if healthy {
 		return nil
 	}
-	if err := stopped(ctx, "the check of the cluster"); err != nil {
+	if err := session.Stopped(ctx, "the check of the cluster"); err != nil {
 		return err
 	}
 	if len(bad) == 0 {
@@ -143,24 +144,24 @@ func (c *configurer) gateBefore(ctx context.Context) error {
 func (c *configurer) limitedTo() []string {
 	switch planes := node.ControlPlanes(c.in.Nodes); c.narrow.On {
 	case contract.OnFirstControlPlane:
-		return namesOf(planes[:1])
+		return session.Names(planes[:1])
 	case contract.OnControlPlanes:
-		return namesOf(planes)
+		return session.Names(planes)
 	}
-	return namesOf(c.in.Nodes)
+	return session.Names(c.in.Nodes)
 }
 
 // apply marks all nodes of the record as half changed, and runs the playbook.
 func (c *configurer) apply(ctx context.Context) error {
 	in := c.in
-	in.limit, in.tags = c.limitedTo(), strings.Join(c.narrow.Tags, ",")
+	in.Limit, in.Tags = c.limitedTo(), strings.Join(c.narrow.Tags, ",")
 	counted := count(in)
-	contacted, err := preflight(ctx, in.only(in.limited()), c.key, c.ports)
+	contacted, err := session.Preflight(ctx, in.For(in.PlaybookNodes()), c.key, c.ports)
 	if err != nil {
 		return err
 	}
-	c.c, c.w.access.Pins = contacted, contacted.pins
-	files, err := prepare(in, contacted.pins)
+	c.c, c.w.access.Pins = contacted, contacted.Pins
+	files, err := prepare(in, contacted.Pins)
 	if err != nil {
 		return task.Because(contract.ReasonInternal, err)
 	}
@@ -175,11 +176,11 @@ func (c *configurer) apply(ctx context.Context) error {
 
 // begin marks all nodes of the record in one write.
 func (c *configurer) begin(ctx context.Context) error {
-	return c.members.change(ctx, func(next *contract.Installed) {
+	return c.members.Change(ctx, func(next *contract.Installed) {
 		for i, n := range next.Nodes {
 			target := &contract.Target{Version: c.in.Request.KubernetesVersion, Settings: c.in.Request.Settings(), Variables: c.narrow.Variables}
 			if n.Target != nil {
-				target.Variables, target.Patch = with(n.Target.Variables, target.Variables), n.Target.Patch
+				target.Variables, target.Patch = session.With(n.Target.Variables, target.Variables), n.Target.Patch
 			}
 			next.Nodes[i].Target = target
 		}
@@ -188,7 +189,7 @@ func (c *configurer) begin(ctx context.Context) error {
 
 // incomplete adds to an error after the playbook has begun what it means for the cluster.
 func (c *configurer) incomplete(ctx context.Context, err error) error {
-	if err == nil || stopped(ctx, "") != nil {
+	if err == nil || session.Stopped(ctx, "") != nil {
 		return err
 	}
 	var known *task.Error
@@ -216,7 +217,7 @@ func (c *configurer) gateAfter(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, c.in.HealthLimit)
 	defer cancel()
 	if why := c.awaitRollouts(limited); why != "" {
-		if err := stopped(ctx, "the check of the cluster"); err != nil {
+		if err := session.Stopped(ctx, "the check of the cluster"); err != nil {
 			return err
 		}
 		return c.incomplete(ctx, &task.Error{Reason: contract.ReasonClusterUnhealthy, Step: "wait for the changed pods",
@@ -226,7 +227,7 @@ func (c *configurer) gateAfter(ctx context.Context) error {
 	if healthy {
 		return c.incomplete(ctx, c.w.startPods(ctx, c.limitedTo(), c.ports))
 	}
-	if err := stopped(ctx, "the check of the cluster"); err != nil {
+	if err := session.Stopped(ctx, "the check of the cluster"); err != nil {
 		return err
 	}
 	if len(bad) == 0 {
@@ -238,8 +239,8 @@ func (c *configurer) gateAfter(ctx context.Context) error {
 
 // complete stores in one write that all nodes have the variables. A lost node that is half patched stays so.
 func (c *configurer) complete(ctx context.Context) error {
-	return c.members.change(ctx, func(next *contract.Installed) {
-		next.Request = lasting(c.in.Request)
+	return c.members.Change(ctx, func(next *contract.Installed) {
+		next.Request = session.Lasting(c.in.Request)
 		for i, n := range next.Nodes {
 			next.Nodes[i].Version, next.Nodes[i].Settings, next.Nodes[i].Target = "", "", n.Target.Unpatched()
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -35,7 +36,7 @@ func newConfiguring(t *testing.T, masters, workers int, narrow contract.Narrow, 
 	c := &configuring{upgrading: newUpgrading(t, false, masters, workers, "worker-1"), deployment: rolledOut}
 	r := &c.in.Request
 	r.KubernetesVersion, r.Operation, r.Vars = "1.34.3", contract.OperationConfigure, vars(variables)
-	all := namesOf(r.Members)
+	all := session.Names(r.Members)
 	r.Upgrade = &contract.Upgrade{Nodes: all, From: "1.34.3", Path: []string{"1.34.3"}, Narrow: &narrow}
 	c.in.Playbook, c.in.Run = contract.PlaybookInstall, "edge-1-configure-2"
 	c.render()
@@ -227,13 +228,13 @@ func TestConfigureChangesNothing(t *testing.T) {
 			c := newConfiguring(t, 1, 1, dns(), `{"dns_memory_limit":"1"}`)
 			c.in.HealthLimit = time.Second
 			tc.change(c)
-			before := c.installed.data[contract.KeyInstalled]
+			before := c.installed.Data[contract.KeyInstalled]
 			_, err := c.run()
 			if f := task.FailureOf(err); err == nil || f.Reason != tc.reason || !strings.Contains(f.Message, tc.message) {
 				t.Errorf("%v, want reason %s and %q\n%s", err, tc.reason, tc.message, &c.log)
 			}
 			c.expectDid()
-			if after := c.installed.data[contract.KeyInstalled]; after != before {
+			if after := c.installed.Data[contract.KeyInstalled]; after != before {
 				t.Errorf("the record was changed:\n%s", after)
 			}
 		})
@@ -244,7 +245,7 @@ func TestConfigureChangesNothing(t *testing.T) {
 func (c *configuring) half(target *contract.Target) {
 	record := c.now()
 	record.Nodes[len(record.Nodes)-1].Target = target
-	c.installed.data[contract.KeyInstalled] = string(asJSON(c.t, record))
+	c.installed.Data[contract.KeyInstalled] = string(asJSON(c.t, record))
 }
 
 // A lost worker is not waited for. It has the variables when it is back, because they are in the cluster.
@@ -266,7 +267,7 @@ func TestConfigureWhileAHalfPatchedWorkerIsLost(t *testing.T) {
 		c := newConfiguring(t, 1, 2, dns(), `{"dns_memory_limit":"1"}`)
 		record := c.now()
 		record.Nodes[2].Target = &contract.Target{Patch: "monday"}
-		c.installed.data[contract.KeyInstalled] = string(asJSON(t, record))
+		c.installed.Data[contract.KeyInstalled] = string(asJSON(t, record))
 		c.in.Request.Lost, c.in.Request.Kept = []string{"worker-2"}, []string{"worker-2"}
 		c.nodes["worker-2"], c.in.HealthLimit, c.fails = false, 5*time.Second, fails
 		c.planesFixture.servers[2].Stop()

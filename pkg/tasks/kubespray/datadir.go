@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -16,7 +17,7 @@ var dataDirPattern = regexp.MustCompile(`^(/[A-Za-z0-9_][A-Za-z0-9._-]*)+$`)
 
 // etcdDataDir returns the folder of etcd's data on the control plane nodes. The result is safe in a
 // script.
-func (in Input) etcdDataDir() (string, error) {
+func etcdDataDir(in session.Input) (string, error) {
 	var vars struct {
 		Dir *string `json:"etcd_data_dir"`
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -32,8 +33,8 @@ const (
 // drainer drains nodes of a cluster.
 type drainer struct {
 	w       *watch
-	members *installed
-	ports   Ports
+	members *session.ClusterRecord
+	ports   session.Ports
 	limit   time.Duration // for one node
 	begins  time.Duration // after this time, no drain of another node begins; 0: no limit
 	// stays reports that the nodes stay in the cluster, so that a dead one must not be taken for
@@ -87,13 +88,13 @@ func (d drainer) drain(ctx context.Context, nodes []contract.Node) (undrained, e
 	if err != nil {
 		return undrained{}, unanswered("find the cordoned nodes", err)
 	}
-	ours := func(name string) bool { return !users[name] || slices.Contains(d.members.now.Draining, name) }
-	all := slices.DeleteFunc(namesOf(nodes), func(name string) bool { return !ours(name) })
-	if err := d.members.change(ctx, func(next *contract.Installed) { next.Draining = with(next.Draining, all) }); err != nil {
+	ours := func(name string) bool { return !users[name] || slices.Contains(d.members.Now.Draining, name) }
+	all := slices.DeleteFunc(session.Names(nodes), func(name string) bool { return !ours(name) })
+	if err := d.members.Change(ctx, func(next *contract.Installed) { next.Draining = session.With(next.Draining, all) }); err != nil {
 		return undrained{}, err
 	}
 	left, err := d.drainAll(ctx, nodes)
-	again := intersect(all, namesOf(left.nodes))
+	again := session.Intersect(all, session.Names(left.nodes))
 	if err != nil {
 		again = all
 	}
@@ -126,7 +127,7 @@ func (d drainer) drainAll(ctx context.Context, nodes []contract.Node) (left undr
 	begun := time.Now()
 	for i, n := range nodes {
 		if d.begins > 0 && i > 0 && time.Since(begun) > d.begins {
-			fmt.Fprintf(d.ports.Log, "\nThe drains have taken %s, so these nodes wait for the next run: %s\n", time.Since(begun).Round(time.Second), names(nodes[i:]))
+			fmt.Fprintf(d.ports.Log, "\nThe drains have taken %s, so these nodes wait for the next run: %s\n", time.Since(begun).Round(time.Second), session.JoinNames(nodes[i:]))
 			left.nodes = append(left.nodes, nodes[i:]...)
 			break
 		}
@@ -166,7 +167,7 @@ func (w *watch) cordoned(ctx context.Context) (map[string]bool, error) {
 	return is, nil
 }
 
-func uncordon(ctx context.Context, w *watch, members *installed, names []string, ports Ports) error {
+func uncordon(ctx context.Context, w *watch, members *session.ClusterRecord, names []string, ports session.Ports) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -176,7 +177,7 @@ func uncordon(ctx context.Context, w *watch, members *installed, names []string,
 	}
 	known := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		_, there := registered[name]
-		return !there || !kubernetesName.MatchString(name)
+		return !there || !session.KubernetesName.MatchString(name)
 	})
 	if len(known) > 0 { // in one command, because a task that is cancelled has little time
 		if _, err := w.ask(ctx, "uncordon "+strings.Join(known, " "), 64<<10); err != nil {
@@ -184,13 +185,13 @@ func uncordon(ctx context.Context, w *watch, members *installed, names []string,
 		}
 		fmt.Fprintf(ports.Log, "Accept pods again: %s\n", strings.Join(known, ", "))
 	}
-	return members.change(ctx, func(next *contract.Installed) { next.Draining = without(next.Draining, names) })
+	return members.Change(ctx, func(next *contract.Installed) { next.Draining = session.Without(next.Draining, names) })
 }
 
 // endDrains uncordons the nodes that an earlier run began to drain, if their removal is not wanted
 // any more.
-func endDrains(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports, members *installed) error {
-	names := without(members.now.Draining, members.now.Leaving)
+func endDrains(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins, ports session.Ports, members *session.ClusterRecord) error {
+	names := session.Without(members.Now.Draining, members.Now.Leaving)
 	if len(names) == 0 {
 		return nil
 	}
@@ -207,7 +208,7 @@ func endDrains(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports 
 func (d drainer) drainNode(ctx context.Context, name string, report func(done float64, step string)) error {
 	limited, cancel := context.WithTimeout(ctx, d.limit)
 	defer cancel()
-	one := drainage{w: d.w, name: name, limit: d.limit, stays: d.stays, ours: slices.Contains(d.members.now.Draining, name), log: d.ports.Log, report: report}
+	one := drainage{w: d.w, name: name, limit: d.limit, stays: d.stays, ours: slices.Contains(d.members.Now.Draining, name), log: d.ports.Log, report: report}
 	fmt.Fprintf(d.ports.Log, "\nDraining node %s, at most %s\n", name, d.limit)
 	for {
 		done, err := one.round(limited)
@@ -224,14 +225,14 @@ func (d drainer) drainNode(ctx context.Context, name string, report func(done fl
 			report(1, "Drain "+name)
 			return nil
 		}
-		pause := time.NewTimer(d.w.in.pollInterval()) // kubectl drain may end at once
+		pause := time.NewTimer(d.w.in.PollInterval()) // kubectl drain may end at once
 		select {
 		case <-pause.C:
 		case <-limited.Done():
 			pause.Stop()
 		}
 	}
-	if err := stopped(ctx, "the drain of node "+name); err != nil {
+	if err := session.Stopped(ctx, "the drain of node "+name); err != nil {
 		return err
 	}
 	return one.blocked(ctx)

@@ -191,7 +191,7 @@ func TestRemovalThatWasTakenBack(t *testing.T) {
 			l := newLiving(t, 2)
 			record := l.now()
 			record.Draining = []string{"worker-2"}
-			l.installed.data[contract.KeyInstalled] = string(asJSON(t, record))
+			l.installed.Data[contract.KeyInstalled] = string(asJSON(t, record))
 			tc.change(l)
 			if _, err := l.run(); err != nil {
 				t.Fatalf("%v\n%s", err, &l.log)
@@ -214,7 +214,7 @@ func TestDrainAfterAnOutage(t *testing.T) {
 	if _, err := d.round(t.Context()); err == nil { // without pins, no control plane can be asked
 		t.Fatal("no error")
 	}
-	pins, err := ssh.ParsePins(l.knownHosts.data[contract.KeyKnownHosts])
+	pins, err := ssh.ParsePins(l.knownHosts.Data[contract.KeyKnownHosts])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -82,7 +83,7 @@ func (d *drainage) look(ctx context.Context) error {
 	}
 	d.most = max(d.most, len(left))
 	if len(left) > 0 {
-		d.report(1-float64(len(left))/float64(d.most), "Drain "+d.name+": "+some(len(left), "pod")+" left")
+		d.report(1-float64(len(left))/float64(d.most), "Drain "+d.name+": "+session.Count(len(left), "pod")+" left")
 	}
 	return nil
 }
@@ -92,7 +93,7 @@ func (d *drainage) evict(ctx context.Context) error {
 	_, err := d.w.ask(ctx, fmt.Sprintf("drain %s%s --timeout=%s", d.name, drainFlags, min(drainRound, d.w.in.ProbeLimit/2)), 1<<20)
 	var exit *ssh.ExitError
 	if errors.As(err, &exit) {
-		d.said = printable(strings.TrimSpace(exit.Stderr))
+		d.said = session.Printable(strings.TrimSpace(exit.Stderr))
 		return nil
 	}
 	return err
@@ -103,7 +104,7 @@ func (d *drainage) patience() time.Duration { return min(deadAfter, 2*d.w.in.Pro
 
 // tell logs which pods are lost, because no controller creates them again.
 func (d *drainage) tell() {
-	fmt.Fprintf(d.log, "  %s must leave\n", some(len(d.left), "pod"))
+	fmt.Fprintf(d.log, "  %s must leave\n", session.Count(len(d.left), "pod"))
 	alone := slices.DeleteFunc(slices.Clone(d.left), func(p pod) bool { return len(p.Metadata.OwnerReferences) > 0 })
 	if len(alone) > 0 {
 		fmt.Fprintf(d.log, "  no controller owns %s, so no other node starts them again\n", listPods(alone, 10))
@@ -158,7 +159,7 @@ func (d *drainage) blocked(ctx context.Context) error {
 		}
 		if b != nil && !found {
 			found = true
-			next = printable(fmt.Sprintf("kubectl describe pdb %s -n %s", b.Metadata.Name, b.Metadata.Namespace))
+			next = session.Printable(fmt.Sprintf("kubectl describe pdb %s -n %s", b.Metadata.Name, b.Metadata.Namespace))
 		}
 	}
 	if over := len(left) - most; over > 0 {
@@ -177,7 +178,7 @@ func (d *drainage) blocked(ctx context.Context) error {
 	}
 	failed.Err = fmt.Errorf("%s did not leave node %s within %s: %s.%s %s, and the next attempt drains it. "+
 		"To look at the cause, run on the cluster: %s. To wait longer, raise %s",
-		some(len(left), "pod"), d.name, d.limit, strings.Join(texts, ", "), detail, then, next, setting)
+		session.Count(len(left), "pod"), d.name, d.limit, strings.Join(texts, ", "), detail, then, next, setting)
 	return failed
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
@@ -20,12 +21,12 @@ func (r *remover) empty(ctx context.Context) []error {
 	errs := make([]error, len(r.leave))
 	var living []int
 	for i, n := range r.leave {
-		switch v := r.c.visits[i]; {
-		case v.err != nil: // it is in r.absent
-		case empty(v.report):
+		switch v := r.c.Visits[i]; {
+		case v.Err != nil: // it is in r.absent
+		case session.IsEmpty(v.Report):
 			errs[i] = resetter.leave(ctx, n)
 		default:
-			if errs[i] = r.c.record.set(ctx, contract.HostUsed, n.HostUID); errs[i] == nil {
+			if errs[i] = r.c.Record.Set(ctx, contract.HostUsed, n.HostUID); errs[i] == nil {
 				living = append(living, i)
 			}
 		}
@@ -43,11 +44,11 @@ func (r *remover) empty(ctx context.Context) []error {
 	if ctx.Err() != nil {
 		return errs
 	}
-	each(len(living), func(k int) { // what the playbook has left
+	session.Each(len(living), func(k int) { // what the playbook has left
 		_ = resetter.on(ctx, nodes[k], func(ctx context.Context, sh machine.Shell) error {
 			report, err := r.ports.Machines.Inspect(ctx, sh)
 			if err == nil {
-				r.c.visits[living[k]].report = report
+				r.c.Visits[living[k]].Report = report
 			}
 			return err // then the machine is reset as it was before
 		})
@@ -66,11 +67,11 @@ func (r *remover) part(from, share int) func(percent int, step string) {
 // withInventory returns the input with the inventory of the cluster and the nodes that leave. A
 // node without an address is not in it, and neither is a lost one: kubespray works through the first
 // control plane.
-func (r *remover) withInventory() Input {
+func (r *remover) withInventory() session.Input {
 	in := r.in
 	kept := r.kept()
 	in.Nodes = slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool {
-		return n.Address == "" && named(r.leave, n.Name) || named(kept, n.Name)
+		return n.Address == "" && session.HasName(r.leave, n.Name) || session.HasName(kept, n.Name)
 	})
 	if len(node.ControlPlanes(r.leave)) > 0 { // they are no members of etcd any more
 		in.Request.Members = slices.Concat(r.stay(), withoutEtcd(r.leave))
@@ -95,27 +96,27 @@ func withoutEtcd(nodes []contract.Node) []contract.Node {
 // leaves, and it would not check the quorum.
 func (r *remover) play(ctx context.Context, resetter resetter, nodes []contract.Node) error {
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool {
-		return len(resetter.reportOf(n).Kubernetes) == 0 || !named(r.members.now.Nodes, n.Name) || rankOfRole(n) == 0
+		return len(resetter.reportOf(n).Kubernetes) == 0 || !session.HasName(r.members.Now.Nodes, n.Name) || session.RoleRank(n) == 0
 	})
 	r.progress.Set(playbookFrom, "Save the network settings of the site")
 	saved := make([]bool, len(nodes))
-	each(len(nodes), func(i int) { saved[i] = resetter.on(ctx, nodes[i], r.ports.Machines.Save) == nil }) // the reset reports an error
+	session.Each(len(nodes), func(i int) { saved[i] = resetter.on(ctx, nodes[i], r.ports.Machines.Save) == nil }) // the reset reports an error
 	in := resetter.in
-	in.Playbook, in.limit = contract.PlaybookRemove, nil
+	in.Playbook, in.Limit = contract.PlaybookRemove, nil
 	for i, n := range nodes {
 		if saved[i] {
-			in.limit = append(in.limit, n.Name)
+			in.Limit = append(in.Limit, n.Name)
 		}
 	}
-	if len(in.limit) == 0 {
+	if len(in.Limit) == 0 {
 		return nil
 	}
 	if len(in.HostsINI) == 0 {
 		return fmt.Errorf("there is no inventory for it")
 	}
-	in.extra = removeVars(in)
+	in.ExtraVars = removeVars(in)
 	counted := count(in)
-	files, err := prepare(in, r.c.pins)
+	files, err := prepare(in, r.c.Pins)
 	if err != nil {
 		return err
 	}
@@ -126,9 +127,9 @@ func (r *remover) play(ctx context.Context, resetter resetter, nodes []contract.
 // removeVars are the extra variables of kubespray's remove-node.yml. The nodes are drained, so the
 // playbook must not wait for pods again, nor for volumes, which would be for five minutes at a
 // time.
-func removeVars(in Input) map[string]any {
+func removeVars(in session.Input) map[string]any {
 	vars := resetVars(in)
-	vars["node"] = strings.Join(in.limit, ",")
+	vars["node"] = strings.Join(in.Limit, ",")
 	vars["skip_confirmation"] = true
 	vars["allow_ungraceful_removal"] = true
 	vars["drain_grace_period"], vars["drain_timeout"], vars["drain_retries"] = 30, "30s", 1
@@ -153,7 +154,7 @@ func (r *remover) deleteNodes(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return unanswered("delete the nodes "+names(r.leave), err)
+		return unanswered("delete the nodes "+session.JoinNames(r.leave), err)
 	}
 	return nil
 }
@@ -166,18 +167,18 @@ func (r *remover) strike(ctx context.Context, errs []error) error {
 // strike takes the nodes that have left out of the record, which is in the store. A node whose machine is not
 // empty stays in it, so that the next attempt resets the machine. errs are in the order of leave; nil: the node
 // has left.
-func strike(ctx context.Context, store Store, members *installed, leave []contract.Node, errs []error) error {
+func strike(ctx context.Context, store session.Store, members *session.ClusterRecord, leave []contract.Node, errs []error) error {
 	var left []contract.Node
 	for i, n := range leave {
 		if errs[i] == nil {
 			left = append(left, n)
 		}
 	}
-	if err := unjoin(ctx, store, uids(left)); err != nil {
+	if err := session.RemoveJoined(ctx, store, session.HostUIDs(left)); err != nil {
 		return err
 	}
-	return members.change(ctx, func(next *contract.Installed) {
-		next.Nodes = slices.DeleteFunc(next.Nodes, func(n contract.Node) bool { return named(left, n.Name) })
-		next.Leaving = without(next.Leaving, namesOf(left))
+	return members.Change(ctx, func(next *contract.Installed) {
+		next.Nodes = slices.DeleteFunc(next.Nodes, func(n contract.Node) bool { return session.HasName(left, n.Name) })
+		next.Leaving = session.Without(next.Leaving, session.Names(left))
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -31,7 +32,7 @@ var errNotAuthorized = errors.New("it does not accept the SSH key of the cluster
 //
 // It pins no host key. Without a pinned key, the key of a cluster can reach a wrong machine, which gains nothing by it. The task
 // kubespray pins the host keys, at its own first contact.
-func Enroll(ctx context.Context, in Input, siteKey []byte, ports Ports) error {
+func Enroll(ctx context.Context, in session.Input, siteKey []byte, ports session.Ports) error {
 	own, err := ssh.ParseKey(in.PrivateKey)
 	if err != nil {
 		return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the key of the cluster in Secret %s: %s %w. Delete the Secret: the next run makes another key", contract.NodesKeyName(in.Request.Provisioning), node.KeyFile, err))
@@ -40,7 +41,7 @@ func Enroll(ctx context.Context, in Input, siteKey []byte, ports Ports) error {
 	if err != nil {
 		return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the SSH Secret's %s %w", node.KeyFile, err))
 	}
-	c, err := recall(ctx, in, ports)
+	c, err := session.Recall(ctx, in, ports)
 	if err != nil {
 		return err
 	}
@@ -51,23 +52,23 @@ func Enroll(ctx context.Context, in Input, siteKey []byte, ports Ports) error {
 	}
 	in.Request.OperatingSystem = "" // the task kubespray checks it
 	e := enroller{in: in, c: c, own: own, site: site, ports: ports, line: machine.KeyLine(ssh.PublicLine(own), in.Request.Namespace+"/"+in.Request.Provisioning)}
-	fmt.Fprintf(ports.Log, "Connecting to %s by SSH as user %s with the key of the cluster %s\n", some(len(in.Nodes), "host"), in.Request.SSHUser, ssh.Fingerprint(own.PublicKey()))
-	visits := visitAll(ctx, in, ports.Log, e.waits, func(n contract.Node) visit { return e.visit(ctx, n) })
-	logVisits(in, visits, ports.Log)
-	if err := stopped(ctx, "the enrollment"); err != nil {
+	fmt.Fprintf(ports.Log, "Connecting to %s by SSH as user %s with the key of the cluster %s\n", session.Count(len(in.Nodes), "host"), in.Request.SSHUser, ssh.Fingerprint(own.PublicKey()))
+	visits := session.VisitAll(ctx, in, ports.Log, e.waits, func(n contract.Node) session.Visit { return e.visit(ctx, n) })
+	session.LogVisits(in, visits, ports.Log)
+	if err := session.Stopped(ctx, "the enrollment"); err != nil {
 		return err
 	}
 	for i, n := range in.Nodes {
 		if !e.needs(n) {
-			visits[i].err = nil
+			visits[i].Err = nil
 		}
 	}
-	return worst(in, visits)
+	return session.Worst(in, visits)
 }
 
 // members returns the nodes of the record, at the addresses at which select-hosts has seen their hosts at last.
-func members(ctx context.Context, ports Ports) ([]contract.Node, error) {
-	installed, err := readInstalled(ctx, ports.Installed)
+func members(ctx context.Context, ports session.Ports) ([]contract.Node, error) {
+	installed, err := session.ReadClusterRecord(ctx, ports.Installed)
 	if err != nil {
 		return nil, err
 	}
@@ -81,18 +82,18 @@ func members(ctx context.Context, ports Ports) ([]contract.Node, error) {
 			return nil, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("read %s: %w", contract.KeyClaimed, err))
 		}
 	}
-	request := contract.Request{Members: installed.now.Nodes}
+	request := contract.Request{Members: installed.Now.Nodes}
 	request.Readdress(claimed)
 	return request.Members, nil
 }
 
 // enroller installs the key of one cluster.
 type enroller struct {
-	in        Input
-	c         contact
+	in        session.Input
+	c         session.Contact
 	own, site ssh.Key
 	line      string // of authorized_keys
-	ports     Ports
+	ports     session.Ports
 }
 
 // claims reports whether the run claims hosts for its nodes.
@@ -103,7 +104,7 @@ func (e enroller) claims() bool {
 
 // needs reports whether the run is to install a node on this machine for the first time.
 func (e enroller) needs(n contract.Node) bool {
-	return e.claims() && e.c.states[n.HostUID] != contract.HostUsed
+	return e.claims() && e.c.States[n.HostUID] != contract.HostUsed
 }
 
 // waits reports whether the task waits until a machine answers. A reset waits too, because it would not clean a machine
@@ -113,47 +114,47 @@ func (e enroller) waits(n contract.Node) bool {
 }
 
 // visit enrolls one machine.
-func (e enroller) visit(ctx context.Context, n contract.Node) visit {
-	in, pinned := e.in, e.c.pins.Of(n.HostUID)
+func (e enroller) visit(ctx context.Context, n contract.Node) session.Visit {
+	in, pinned := e.in, e.c.Pins.Of(n.HostUID)
 	if n.Address == "" {
-		return visit{err: errNoAddress}
+		return session.Visit{Err: session.ErrNoAddress}
 	}
 	if e.claims() {
-		pinned = e.c.expected(in, n)
+		pinned = e.c.Expected(in, n)
 	}
 	first := in
 	if !e.needs(n) {
 		first.ConnectLimit = min(in.ConnectLimit, memberLimit)
 	}
-	conn, err := dial(ctx, first, n, e.own, pinned, e.ports)
+	conn, err := session.Dial(ctx, first, n, e.own, pinned, e.ports)
 	if err == nil {
 		conn.Close()
-		return visit{notes: []string{"it accepts the key of the cluster"}}
+		return session.Visit{Notes: []string{"it accepts the key of the cluster"}}
 	}
 	if !errors.Is(err, ssh.ErrDenied) {
-		return visit{err: err}
+		return session.Visit{Err: err}
 	}
-	v := probeNode(ctx, in, n, e.site, pinned, e.ports)
-	if v.err == nil {
-		v.err = e.checkOwner(n, v.report)
+	v := session.ProbeNode(ctx, in, n, e.site, pinned, e.ports)
+	if v.Err == nil {
+		v.Err = e.checkOwner(n, v.Report)
 	}
-	if v.err == nil {
-		v.err = onMachine(ctx, in, n, e.site, v.key, e.ports, func(ctx context.Context, sh machine.Shell) error {
+	if v.Err == nil {
+		v.Err = session.OnMachine(ctx, in, n, e.site, v.Key, e.ports, func(ctx context.Context, sh machine.Shell) error {
 			return e.ports.Machines.Authorize(ctx, sh, e.line)
 		})
 	}
-	if v.err != nil {
+	if v.Err != nil {
 		return v
 	}
-	if conn, err = dial(ctx, in, n, e.own, v.key, e.ports); err != nil {
-		v.err = err
+	if conn, err = session.Dial(ctx, in, n, e.own, v.Key, e.ports); err != nil {
+		v.Err = err
 		if errors.Is(err, ssh.ErrDenied) {
-			v.err = fmt.Errorf("%w: %w: check AuthorizedKeysFile of its SSH server", ssh.ErrDenied, errNotAuthorized)
+			v.Err = fmt.Errorf("%w: %w: check AuthorizedKeysFile of its SSH server", ssh.ErrDenied, errNotAuthorized)
 		}
 		return v
 	}
 	conn.Close()
-	v.notes = append(v.notes, "the key of the cluster is installed")
+	v.Notes = append(v.Notes, "the key of the cluster is installed")
 	return v
 }
 
@@ -161,10 +162,10 @@ func (e enroller) visit(ctx context.Context, n contract.Node) visit {
 // cluster.
 func (e enroller) checkOwner(n contract.Node, r machine.Report) error {
 	if !e.claims() {
-		return e.c.checkOwn(e.in, n, r)
+		return e.c.CheckOwn(e.in, n, r)
 	}
 	if len(r.Kubernetes) > 0 && r.User != (contract.User{}) && r.User.UID != e.in.Request.UID {
-		return fmt.Errorf("%w: it has %s; %s", errOccupied, few(r.Kubernetes), whose(r.User))
+		return fmt.Errorf("%w: it has %s; %s", session.ErrOccupied, session.FirstItems(r.Kubernetes), session.DescribeOwner(r.User))
 	}
-	return e.c.checkFree(e.in, n, r)
+	return e.c.CheckFree(e.in, n, r)
 }

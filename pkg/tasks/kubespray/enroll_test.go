@@ -88,8 +88,8 @@ func TestEnroll(t *testing.T) {
 	if after := len(w.servers[0].Commands()); after != before {
 		t.Errorf("a second run runs %d commands on an enrolled host", after-before)
 	}
-	if len(w.knownHosts.data) > 0 || len(w.installed.data) > 0 || len(w.progress.data) > 0 {
-		t.Errorf("stored: %v, %v, %v", w.knownHosts.data, w.installed.data, w.progress.data)
+	if len(w.knownHosts.Data) > 0 || len(w.installed.Data) > 0 || len(w.progress.Data) > 0 {
+		t.Errorf("stored: %v, %v, %v", w.knownHosts.Data, w.installed.Data, w.progress.Data)
 	}
 	for _, key := range []string{string(w.site), string(w.in.PrivateKey)} {
 		if strings.Contains(w.log.String(), strings.Split(key, "\n")[1]) {
@@ -144,8 +144,8 @@ func TestEnrollLeavesOtherMachinesAlone(t *testing.T) {
 // pinned makes the first host have another pinned host key.
 func (w *enrollment) pinned(key ssh.Key, _ []byte) {
 	pins := ssh.Pins{}.With(ssh.Pin{UID: "uid-1", Host: "host-1", At: "127.0.0.1:22", Key: key.PublicKey()})
-	w.knownHosts.data = map[string]string{contract.KeyKnownHosts: pins.String()}
-	w.installed.data = map[string]string{contract.KeyHosts: `{}`}
+	w.knownHosts.Data = map[string]string{contract.KeyKnownHosts: pins.String()}
+	w.installed.Data = map[string]string{contract.KeyHosts: `{}`}
 }
 
 // TestEnrollMembers: after the key of a cluster was lost, a run enrolls the members that answer. It fails for none of
@@ -262,7 +262,7 @@ func TestEnrollForABackup(t *testing.T) {
 	w.in.Nodes, w.in.Request.Operation = nil, contract.OperationBackup
 	record := contract.Installed{Nodes: slices.Clone(nodes)}
 	record.Nodes[1].Address = "192.0.2.9" // of before
-	w.installed.data = map[string]string{contract.KeyInstalled: string(asJSON(t, record)), contract.KeyClaimed: string(asJSON(t, nodes))}
+	w.installed.Data = map[string]string{contract.KeyInstalled: string(asJSON(t, record)), contract.KeyClaimed: string(asJSON(t, nodes))}
 	for _, d := range w.disks {
 		d.with(w.in.Request.UID)
 	}

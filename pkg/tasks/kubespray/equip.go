@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -16,33 +17,33 @@ import (
 // gets, installs the depot's certificate, configures the depot as the package source, lets the
 // kubelet start after a change of its policies, and lets the machine resolve its node's name. The hosts must be HostUsed in the record already,
 // because equip changes them.
-func equip(ctx context.Context, in Input, key ssh.Key, c contact, ports Ports) error {
+func equip(ctx context.Context, in session.Input, key ssh.Key, c session.Contact, ports session.Ports) error {
 	aptKey, err := packageKey(ctx, in, ports)
 	if err != nil {
 		return err
 	}
-	visits := make([]visit, len(in.Nodes))
-	each(len(in.Nodes), func(i int) {
-		visits[i].notes, visits[i].err = equipNode(ctx, in, in.Nodes[i], key, aptKey, c.visits[i], ports)
+	visits := make([]session.Visit, len(in.Nodes))
+	session.Each(len(in.Nodes), func(i int) {
+		visits[i].Notes, visits[i].Err = equipNode(ctx, in, in.Nodes[i], key, aptKey, c.Visits[i], ports)
 	})
 	for i, n := range in.Nodes {
-		if notes := visits[i].notes; len(notes) > 0 {
+		if notes := visits[i].Notes; len(notes) > 0 {
 			fmt.Fprintf(ports.Log, "  %-16s %s\n", n.Name, strings.Join(notes, "; "))
 		}
 	}
-	return worst(in, visits)
+	return session.Worst(in, visits)
 }
 
-// equipNode prepares one node. It accepts only the host key that probeNode has seen. This makes sure
-// that it changes the machine that probeNode has checked.
-func equipNode(ctx context.Context, in Input, n contract.Node, key ssh.Key, aptKey []byte, seen visit, ports Ports) (notes []string, err error) {
-	conn, err := dial(ctx, in, n, key, seen.key, ports)
+// equipNode prepares one node. It accepts only the host key that ProbeNode has seen. This makes sure
+// that it changes the machine that ProbeNode has checked.
+func equipNode(ctx context.Context, in session.Input, n contract.Node, key ssh.Key, aptKey []byte, seen session.Visit, ports session.Ports) (notes []string, err error) {
+	conn, err := session.Dial(ctx, in, n, key, seen.Key, ports)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
 	if err := ports.Machines.Mark(ctx, node.Shell(in.Request, conn), in.Request.User()); err != nil {
-		return nil, fmt.Errorf("%w: %w", errNotMarked, err)
+		return nil, fmt.Errorf("%w: %w", session.ErrNotMarked, err)
 	}
 	if err := trust(ctx, in.Request, conn); err != nil {
 		return nil, err
@@ -54,13 +55,13 @@ func equipNode(ctx context.Context, in Input, n contract.Node, key ssh.Key, aptK
 	if err != nil {
 		return nil, err
 	}
-	source, err := packageSource(ctx, in.Request, aptKey, conn, seen.system)
+	source, err := packageSource(ctx, in.Request, aptKey, conn, seen.System)
 	return slices.DeleteFunc([]string{source, name}, func(note string) bool { return note == "" }), err
 }
 
 // packageKey returns the public key that signs the depot's indexes of OS packages. It is nil if there is no
 // depot, or if the depot has no such key.
-func packageKey(ctx context.Context, in Input, ports Ports) ([]byte, error) {
+func packageKey(ctx context.Context, in session.Input, ports session.Ports) ([]byte, error) {
 	if in.Request.DepotURL == "" {
 		return nil, nil
 	}
@@ -74,18 +75,18 @@ func packageKey(ctx context.Context, in Input, ports Ports) ([]byte, error) {
 
 // equipPresent prepares the kubelets and the package sources of nodes of the cluster that the playbook
 // configures again, but on which the run changes nothing else. c has these nodes.
-func equipPresent(ctx context.Context, in Input, key ssh.Key, c contact, ports Ports) error {
-	if len(c.nodes) == 0 {
+func equipPresent(ctx context.Context, in session.Input, key ssh.Key, c session.Contact, ports session.Ports) error {
+	if len(c.Nodes) == 0 {
 		return nil
 	}
 	aptKey, err := packageKey(ctx, in, ports)
 	if err != nil {
 		return err
 	}
-	visits := make([]visit, len(c.nodes))
-	each(len(c.nodes), func(i int) {
-		visits[i].err = func() error {
-			conn, err := dial(ctx, in, c.nodes[i], key, c.visits[i].key, ports)
+	visits := make([]session.Visit, len(c.Nodes))
+	session.Each(len(c.Nodes), func(i int) {
+		visits[i].Err = func() error {
+			conn, err := session.Dial(ctx, in, c.Nodes[i], key, c.Visits[i].Key, ports)
 			if err != nil {
 				return err
 			}
@@ -93,9 +94,9 @@ func equipPresent(ctx context.Context, in Input, key ssh.Key, c contact, ports P
 			if err := keepStarting(ctx, in.Request, conn); err != nil {
 				return err
 			}
-			_, err = packageSource(ctx, in.Request, aptKey, conn, c.visits[i].system)
+			_, err = packageSource(ctx, in.Request, aptKey, conn, c.Visits[i].System)
 			return err
 		}()
 	})
-	return worst(in.only(c.nodes), visits)
+	return session.Worst(in.For(c.Nodes), visits)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
@@ -40,6 +41,6 @@ func (c *cluster) leaveEtcd(ctx context.Context, all []contract.Node, n contract
 
 // onEtcd calls do with a client of etcd on the first of the Ready control planes that has a member.
 func (c *cluster) onEtcd(ctx context.Context, all []contract.Node, do func(etcd.Client) error) error {
-	planes := slices.DeleteFunc(node.ControlPlanes(all), func(n contract.Node) bool { return !c.ready[n.Name] || !kubernetesName.MatchString(n.Name) })
-	return etcd.Reach{Access: c.w.access, Kubectl: c.w.in.kubectlOn, Limit: c.w.in.ProbeLimit}.On(ctx, planes, do)
+	planes := slices.DeleteFunc(node.ControlPlanes(all), func(n contract.Node) bool { return !c.ready[n.Name] || !session.KubernetesName.MatchString(n.Name) })
+	return etcd.Reach{Access: c.w.access, Kubectl: c.w.in.KubectlOn, Limit: c.w.in.ProbeLimit}.On(ctx, planes, do)
 }

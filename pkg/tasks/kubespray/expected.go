@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 )
 
 // keyTasks is a key in the Store Ports.Progress. Its value is a JSON object, such as
@@ -22,8 +24,8 @@ type expectation struct {
 
 // expect returns the number of tasks in the last successful run. If it is not known, it returns
 // found, which is the estimate.
-func expect(ctx context.Context, in Input, ports Ports, found int) expectation {
-	e := expectation{known: counts(ctx, ports), key: strings.TrimSpace(fmt.Sprintf("%s %d %s", in.Playbook, found, in.tags)), tasks: found}
+func expect(ctx context.Context, in session.Input, ports session.Ports, found int) expectation {
+	e := expectation{known: counts(ctx, ports), key: strings.TrimSpace(fmt.Sprintf("%s %d %s", in.Playbook, found, in.Tags)), tasks: found}
 	if last := e.known[e.key]; last > 0 {
 		e.tasks = last
 	}
@@ -32,14 +34,14 @@ func expect(ctx context.Context, in Input, ports Ports, found int) expectation {
 
 // remember stores the number of tasks that were started. It ignores errors: without the number, the
 // next run uses the estimate.
-func (e expectation) remember(ctx context.Context, ports Ports, started int) {
+func (e expectation) remember(ctx context.Context, ports session.Ports, started int) {
 	e.known[e.key] = started
 	if text, err := json.Marshal(e.known); err == nil {
 		_ = ports.Progress.Set(ctx, keyTasks, string(text))
 	}
 }
 
-func counts(ctx context.Context, ports Ports) map[string]int {
+func counts(ctx context.Context, ports session.Ports) map[string]int {
 	known := map[string]int{}
 	if text, err := ports.Progress.Get(ctx, keyTasks); err == nil && text != "" {
 		_ = json.Unmarshal([]byte(text), &known)

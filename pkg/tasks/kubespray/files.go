@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/secretvars"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
@@ -26,23 +27,23 @@ type file struct {
 }
 
 // prepare writes the files.
-func prepare(in Input, pins ssh.Pins) (files, error) {
-	if err := in.checkSecrets(); err != nil {
+func prepare(in session.Input, pins ssh.Pins) (files, error) {
+	if err := in.CheckSecrets(); err != nil {
 		return files{}, err
 	}
 	f := files{playbook.FilesIn(in.ScratchDir)}
-	if err := in.writeSecrets(f); err != nil {
+	if err := writeSecrets(in, f); err != nil {
 		return files{}, err
 	}
-	on := in.accelerations()
+	on := accelerations(in)
 	variables := acceleration.ExtraVars(on, in.Playbook, in.Request)
-	maps.Copy(variables, in.extra)
+	maps.Copy(variables, in.ExtraVars)
 	extra, err := f.extra(in.GroupVars, variables)
 	if err != nil {
 		return files{}, err
 	}
 	hostVars := filepath.Join(filepath.Dir(f.Inventory), "host_vars")
-	facts, err := in.facts(hostVars)
+	facts, err := facts(in, hostVars)
 	if err != nil {
 		return files{}, err
 	}
@@ -60,18 +61,18 @@ func prepare(in Input, pins ssh.Pins) (files, error) {
 	}
 	return f, f.Write(playbook.Content{
 		Inventory: in.HostsINI, GroupVars: in.GroupVars, PrivateKey: in.PrivateKey,
-		KnownHosts: []byte(pins.Only(uids(in.contacted())...).String()), ExtraVars: extra,
+		KnownHosts: []byte(pins.Only(session.HostUIDs(in.ContactedNodes())...).String()), ExtraVars: extra,
 	})
 }
 
 // facts returns, for the folder host_vars, the facts of the nodes that a limited playbook does not
 // contact.
-func (in Input) facts(folder string) (all []file, err error) {
+func facts(in session.Input, folder string) (all []file, err error) {
 	for _, n := range in.Nodes {
-		if len(in.limit) == 0 || slices.Contains(in.limit, n.Name) || n.Address == "" {
+		if len(in.Limit) == 0 || slices.Contains(in.Limit, n.Name) || n.Address == "" {
 			continue
 		}
-		if !kubernetesName.MatchString(n.Name) {
+		if !session.KubernetesName.MatchString(n.Name) {
 			return nil, fmt.Errorf("%q is not the name of a node", n.Name)
 		}
 		text, err := inventory.Facts(n)
@@ -107,7 +108,7 @@ func write(path string, content []byte, mode os.FileMode) error {
 
 // writeSecrets writes the variables in Secrets beside the inventory, in whose variables of all hosts they have no
 // values. Of two files in the folder, Ansible prefers the later one in the alphabet.
-func (in Input) writeSecrets(f files) error {
+func writeSecrets(in session.Input, f files) error {
 	if len(in.Request.SecretVars) == 0 {
 		return nil
 	}

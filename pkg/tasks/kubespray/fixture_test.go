@@ -13,6 +13,8 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -23,13 +25,13 @@ import (
 // recorded output, and its stores and its log are in memory.
 type fixture struct {
 	t          *testing.T
-	in         Input
+	in         session.Input
 	user       ssh.Key
 	hostKey    ssh.Key
 	servers    []*sshtest.Server
-	knownHosts memory
-	progress   memory
-	installed  memory
+	knownHosts sessiontest.Memory
+	progress   sessiontest.Memory
+	installed  sessiontest.Memory
 	log        bytes.Buffer
 	ran        []process.Command
 	// play replaces ansible-playbook.
@@ -83,11 +85,11 @@ func newFixture(t *testing.T, workers int) *fixture {
 			t.Fatal(err)
 		}
 	}
-	w.in = Input{
+	w.in = session.Input{
 		Run: "edge-1-install-1", Playbook: "cluster.yml", HostsINI: []byte("[all]\n"), GroupVars: []byte("{}"), PrivateKey: file,
 		Request:      contract.Request{Provisioning: "edge-1", Namespace: "site", UID: "uid-of-edge-1", SSHUser: "root"},
 		PlaybooksDir: playbooks, ScratchDir: t.TempDir(), ConnectLimit: 5 * time.Second, HealthLimit: 20 * time.Second, ProbeLimit: 5 * time.Second,
-		poll: 20 * time.Millisecond,
+		Poll: 20 * time.Millisecond,
 	}
 	var addresses []string // each node has its own loopback address, and all nodes have the same port
 	for i := range workers + 1 {
@@ -155,11 +157,11 @@ func (w *fixture) shell(command string, stdout, stderr io.Writer) int {
 		return w.nodes(command, stdout)
 	case command == "cat /etc/os-release":
 		fmt.Fprint(stdout, w.system)
-	case strings.HasPrefix(command, "sh -c '") && strings.Contains(command, aptSource):
+	case strings.HasPrefix(command, "sh -c '") && strings.Contains(command, session.AptSource):
 		if w.sources != nil {
 			return w.sources(command, stdout, stderr)
 		}
-	case strings.HasPrefix(command, "sh -c '") && strings.Contains(command, stateUnit):
+	case strings.HasPrefix(command, "sh -c '") && strings.Contains(command, session.KubeletDropIn):
 	case strings.HasPrefix(command, "sh -c '") && strings.Contains(command, "hosts=/etc/hosts"):
 		if w.names != nil {
 			return w.names(stderr)
@@ -173,8 +175,8 @@ func (w *fixture) shell(command string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-func (w *fixture) ports() Ports {
-	return Ports{
+func (w *fixture) ports() session.Ports {
+	return session.Ports{
 		Dial: func(ctx context.Context, to ssh.Target, key ssh.Key, pinned ssh.HostKey) (node.Connection, error) {
 			to.Address = strings.Replace(to.Address, "10.60.0.", "127.0.0.", 1) // see routable
 			return node.DialSSH(ctx, to, key, pinned)
@@ -198,7 +200,7 @@ func (w *fixture) ports() Ports {
 	}
 }
 
-func (w *fixture) run() (Output, error) {
+func (w *fixture) run() (session.Output, error) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
@@ -14,7 +15,7 @@ import (
 // or the new machine already has the name. If a node cannot be deleted, the run does not fail, and
 // the log tells the user how to delete the node. With patient, it waits for a node that is still
 // Ready, because Kubernetes notices the end of a machine only after its last heartbeat.
-func forget(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports, patient bool) {
+func forget(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins, ports session.Ports, patient bool) {
 	gone := in.Request.Gone()
 	if len(gone) == 0 {
 		return
@@ -26,7 +27,7 @@ func forget(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Por
 	}
 	defer w.close()
 	for _, name := range gone {
-		if kubernetesName.MatchString(name) {
+		if session.KubernetesName.MatchString(name) {
 			fmt.Fprintf(ports.Log, "Lost node %s: %s\n", name, w.forget(ctx, name, patient))
 		}
 	}

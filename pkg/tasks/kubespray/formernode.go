@@ -8,6 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -17,12 +18,12 @@ import (
 // a machine while a Node of its name is Ready, and the kubelet of this machine comes up all the same and
 // takes the Node over. It waits for the last heartbeat of a lost machine. A Node that stays Ready
 // is that of a machine that runs, so the new machine does not join beside it.
-func (c contact) removeFormer(ctx context.Context, in Input, key ssh.Key, ports Ports) error {
-	renewed := slices.DeleteFunc(slices.Clone(c.nodes), func(n contract.Node) bool { return !slices.Contains(in.Request.Gone(), n.Name) })
+func removeFormer(ctx context.Context, c session.Contact, in session.Input, key ssh.Key, ports session.Ports) error {
+	renewed := slices.DeleteFunc(slices.Clone(c.Nodes), func(n contract.Node) bool { return !slices.Contains(in.Request.Gone(), n.Name) })
 	if len(renewed) == 0 {
 		return nil
 	}
-	w, err := newWatch(ctx, in, node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: c.pins, Limit: in.ConnectLimit})
+	w, err := newWatch(ctx, in, node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: c.Pins, Limit: in.ConnectLimit})
 	if err != nil {
 		return err
 	}
@@ -35,7 +36,7 @@ func (c contact) removeFormer(ctx context.Context, in Input, key ssh.Key, ports 
 		if state == "" {
 			continue
 		}
-		own, err := c.hasNode(ctx, in, w, n, key, ports)
+		own, err := hasNode(ctx, c, in, w, n, key, ports)
 		if err != nil {
 			return err
 		}
@@ -43,7 +44,7 @@ func (c contact) removeFormer(ctx context.Context, in Input, key ssh.Key, ports 
 			continue
 		}
 		if state == "True" && !w.awaitUnready(ctx, n.Name) {
-			if err := stopped(ctx, "the wait for the end of node "+n.Name); err != nil {
+			if err := session.Stopped(ctx, "the wait for the end of node "+n.Name); err != nil {
 				return err
 			}
 			return &task.Error{Reason: contract.ReasonResetIncomplete, Host: n.Name, Step: "remove the lost node",
@@ -65,9 +66,9 @@ const identityScript = `cat /etc/machine-id /sys/class/dmi/id/product_uuid 2>/de
 // hasNode reports whether the Node of this name is that of the machine, and not that of a former machine. A
 // machine without a Kubernetes has no Node. Only the identity that the kubelet has reported proves that
 // the Node is that of another machine.
-func (c contact) hasNode(ctx context.Context, in Input, w *watch, n contract.Node, key ssh.Key, ports Ports) (bool, error) {
-	i := slices.IndexFunc(c.nodes, func(o contract.Node) bool { return o.HostUID == n.HostUID })
-	if i < 0 || c.visits[i].report.Clean() {
+func hasNode(ctx context.Context, c session.Contact, in session.Input, w *watch, n contract.Node, key ssh.Key, ports session.Ports) (bool, error) {
+	i := slices.IndexFunc(c.Nodes, func(o contract.Node) bool { return o.HostUID == n.HostUID })
+	if i < 0 || c.Visits[i].Report.Clean() {
 		return false, nil
 	}
 	reported, err := w.ask(ctx, "get node "+n.Name+` --ignore-not-found --output jsonpath='{.status.nodeInfo.machineID} {.status.nodeInfo.systemUUID}'`, 64<<10)
@@ -75,12 +76,12 @@ func (c contact) hasNode(ctx context.Context, in Input, w *watch, n contract.Nod
 		return false, unanswered("find the machine of node "+n.Name, err)
 	}
 	var own []byte
-	err = onMachine(ctx, in, n, key, c.visits[i].key, ports, func(ctx context.Context, sh machine.Shell) (err error) {
+	err = session.OnMachine(ctx, in, n, key, c.Visits[i].Key, ports, func(ctx context.Context, sh machine.Shell) (err error) {
 		own, err = sh(ctx, identityScript)
 		return err
 	})
 	if err != nil {
-		return false, &task.Error{Reason: reason(err), Host: n.Name, Step: "find the identity of the machine", Err: err}
+		return false, &task.Error{Reason: session.Reason(err), Host: n.Name, Step: "find the identity of the machine", Err: err}
 	}
 	ids := strings.Fields(strings.ToLower(string(own)))
 	for _, id := range strings.Fields(strings.ToLower(string(reported))) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -40,14 +41,14 @@ func (w *watch) awaitHealthy(ctx context.Context, log io.Writer, ignore func(tro
 			fmt.Fprintf(log, "  Everything else is Ready. This is not waited for: %s\n", summary(ignored))
 			return nil, true
 		case len(bad) == 0:
-			fmt.Fprintf(log, "  %s and all system pods are Ready\n", some(len(w.in.Nodes), "node"))
+			fmt.Fprintf(log, "  %s and all system pods are Ready\n", session.Count(len(w.in.Nodes), "node"))
 			return nil, true
 		}
 		if text := summary(bad); text != last {
 			fmt.Fprintf(log, "  %s\n", text)
 			last = text
 		}
-		pause := time.After(w.in.pollInterval()) // if kubectl wait has nothing to wait for, the loop must not run without a pause
+		pause := time.After(w.in.PollInterval()) // if kubectl wait has nothing to wait for, the loop must not run without a pause
 		if bad[0].await != "" {
 			_, _ = w.ask(ctx, bad[0].await+" --timeout=15s", 64<<10) // the result is ignored, because the next probe reads the state again
 		}
@@ -61,13 +62,13 @@ func (w *watch) awaitHealthy(ctx context.Context, log io.Writer, ignore func(tro
 // watch runs kubectl on a control plane. If its connection fails, it opens another one, possibly to
 // another control plane.
 type watch struct {
-	in     Input
+	in     session.Input
 	access node.Access
 	conn   node.Connection // nil: not connected
 	at     contract.Node   // the control plane to which conn is connected
 }
 
-func newWatch(ctx context.Context, in Input, access node.Access) (*watch, error) {
+func newWatch(ctx context.Context, in session.Input, access node.Access) (*watch, error) {
 	conn, at, err := access.FirstControlPlane(ctx, in.Nodes)
 	return &watch{in, access, conn, at}, err
 }
@@ -91,7 +92,7 @@ func (w *watch) connect(ctx context.Context) (err error) {
 // normally, so that the next call opens a new one.
 func (w *watch) ask(ctx context.Context, arguments string, limit int) ([]byte, error) {
 	return w.on(ctx, func(ctx context.Context) ([]byte, error) {
-		return w.conn.Output(ctx, node.AsRoot(w.in.Request, w.in.kubectlOn(w.at)+arguments), limit)
+		return w.conn.Output(ctx, node.AsRoot(w.in.Request, w.in.KubectlOn(w.at)+arguments), limit)
 	})
 }
 
@@ -260,7 +261,7 @@ func ownNetwork(plugin, why string) bool {
 // await returns the arguments for kubectl wait. It returns an empty string if the name is not a
 // valid Kubernetes name: the name comes from the new cluster and is passed to a shell.
 func await(what, kind, name string) string {
-	if !kubernetesName.MatchString(name) {
+	if !session.KubernetesName.MatchString(name) {
 		return ""
 	}
 	return "wait --for=" + what + " " + kind + "/" + name
@@ -273,7 +274,7 @@ func summary(bad []trouble) string {
 	return fmt.Sprintf("%s (and %d more)", bad[0].what, len(bad)-1)
 }
 
-func unhealthy(ctx context.Context, in Input, bad []trouble) error {
+func unhealthy(ctx context.Context, in session.Input, bad []trouble) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return fmt.Errorf("interrupted while waiting for a healthy cluster: %w", context.Canceled)
 	}

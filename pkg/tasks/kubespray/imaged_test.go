@@ -20,7 +20,7 @@ func TestHostKeyOfAHostThatWasImagedAgain(t *testing.T) {
 		"imaged again":            {func(*fixture) {}, ""},
 		"never used":              {func(w *fixture) { w.record("{}") }, ""},
 		"used since its image":    {func(w *fixture) { w.record(`{"uid-1":"used","uid-2":"used"}`) }, contract.ReasonHostKeyChanged},
-		"of an older build":       {func(w *fixture) { w.installed.data = nil }, contract.ReasonHostKeyChanged},
+		"of an older build":       {func(w *fixture) { w.installed.Data = nil }, contract.ReasonHostKeyChanged},
 		"not imaged by BPA":       {func(w *fixture) { w.in.Request.OSImage = nil }, contract.ReasonHostKeyChanged},
 		"no MAC address is known": {func(w *fixture) { w.in.Nodes[1].MACs = nil }, contract.ReasonHostKeyChanged},
 		"another machine": {func(w *fixture) {
@@ -35,7 +35,7 @@ func TestHostKeyOfAHostThatWasImagedAgain(t *testing.T) {
 			w.in.Request.OSImage = &contract.OSImage{URL: "http://depot/image"}
 			tc.spoil(w)
 			_, err := w.run()
-			pins, parse := ssh.ParsePins(w.knownHosts.data[contract.KeyKnownHosts])
+			pins, parse := ssh.ParsePins(w.knownHosts.Data[contract.KeyKnownHosts])
 			if parse != nil {
 				t.Fatal(parse)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -15,32 +16,32 @@ import (
 
 // install connects to the nodes, runs the playbook and waits for a healthy cluster. It returns the
 // recap of the playbook.
-func install(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress) (string, error) {
-	known, err := recall(ctx, in, ports)
+func install(ctx context.Context, in session.Input, key ssh.Key, ports session.Ports, progress *playbook.Progress) (string, error) {
+	known, err := session.Recall(ctx, in, ports)
 	if err != nil {
 		return "", err
 	}
-	complete, err := readComplete(ctx, ports.Installed)
+	complete, err := session.ReadComplete(ctx, ports.Installed)
 	if err != nil {
 		return "", err
 	}
 	in.Request.Complete = in.Request.Complete || complete
-	if in, err = in.withSick(ctx, key, known.pins, ports); err != nil {
+	if in, err = withSick(ctx, in, key, known.Pins, ports); err != nil {
 		return "", err
 	}
-	if in.Played == in.digest() && known.installed(in) {
+	if in.Played == digest(in) && installed(known, in) {
 		fmt.Fprintf(ports.Log, "An earlier run of %s succeeded with the same inventory, so it does not run again\n", in.Playbook)
-		return "the playbook succeeded in an earlier run", finish(ctx, in, key, known.pins, ports, progress)
+		return "the playbook succeeded in an earlier run", finish(ctx, in, key, known.Pins, ports, progress)
 	}
 	in, err = limited(ctx, in, known, ports)
 	if err != nil {
 		return "", err
 	}
-	if in.Playbook == contract.PlaybookScale && len(in.limit) == 0 {
+	if in.Playbook == contract.PlaybookScale && len(in.Limit) == 0 {
 		fmt.Fprintf(ports.Log, "Every node is installed already, so %s does not run\n", in.Playbook)
-		return "no node is new", finish(ctx, in, key, known.pins, ports, progress)
+		return "no node is new", finish(ctx, in, key, known.Pins, ports, progress)
 	}
-	unchanged := func(context.Context, contact) error { return nil }
+	unchanged := func(context.Context, session.Contact) error { return nil }
 	recap, pins, err := change(ctx, in, key, ports, progress, unchanged, progress.Set)
 	if err != nil {
 		return "", err
@@ -52,29 +53,29 @@ func install(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *
 // these nodes need. It calls before when the machines of new nodes have no leftovers any more, and
 // report with the progress of the playbook. It returns the recap of the playbook and the pinned host
 // keys.
-func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress,
-	before func(context.Context, contact) error, report func(percent int, step string)) (string, ssh.Pins, error) {
+func change(ctx context.Context, in session.Input, key ssh.Key, ports session.Ports, progress *playbook.Progress,
+	before func(context.Context, session.Contact) error, report func(percent int, step string)) (string, ssh.Pins, error) {
 	counted := count(in)
 	progress.Set(0, "Connect to the nodes")
-	c, err := preflight(ctx, in.only(in.contacted()), key, ports)
+	c, err := session.Preflight(ctx, in.For(in.ContactedNodes()), key, ports)
 	if err != nil {
 		return "", nil, err
 	}
-	changed := in.only(in.changed()) // these are the first ones of in.contacted(), and then those of in.limited()
+	changed := in.For(in.ChangedNodes()) // these are the first ones of in.contacted(), and then those of in.limited()
 	present, n := c, len(changed.Nodes)
-	present.nodes, present.visits = c.nodes[n:len(in.limited())], c.visits[n:len(in.limited())]
-	c.nodes, c.visits = c.nodes[:n], c.visits[:n]
-	if err := c.startAnew(ctx, in, ports); err != nil {
+	present.Nodes, present.Visits = c.Nodes[n:len(in.PlaybookNodes())], c.Visits[n:len(in.PlaybookNodes())]
+	c.Nodes, c.Visits = c.Nodes[:n], c.Visits[:n]
+	if err := startAnew(ctx, c, in, ports); err != nil {
 		return "", nil, err
 	}
-	if err := c.record.set(ctx, contract.HostUsed, uids(changed.Nodes)...); err != nil {
+	if err := c.Record.Set(ctx, contract.HostUsed, session.HostUIDs(changed.Nodes)...); err != nil {
 		return "", nil, err
 	}
-	if in.fresh == nil { // see addition.forget
-		if err := c.removeFormer(ctx, in, key, ports); err != nil {
+	if in.Fresh == nil { // see addition.forget
+		if err := removeFormer(ctx, c, in, key, ports); err != nil {
 			return "", nil, err
 		}
-		forget(ctx, in, key, c.pins, ports, false)
+		forget(ctx, in, key, c.Pins, ports, false)
 	}
 	if err := resetLeftovers(ctx, in, key, c, ports, progress); err != nil {
 		return "", nil, err
@@ -85,30 +86,30 @@ func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 	if err := errors.Join(equip(ctx, changed, key, c, ports), equipPresent(ctx, in, key, present, ports)); err != nil {
 		return "", nil, err
 	}
-	giveSoftware(ctx, in, changed.Nodes, c.pins, ports, progress)
-	files, err := prepare(in, c.pins)
+	giveSoftware(ctx, in, changed.Nodes, c.Pins, ports, progress)
+	files, err := prepare(in, c.Pins)
 	if err != nil {
 		return "", nil, task.Because(contract.ReasonInternal, err)
 	}
-	endPrefetch := prefetch(ctx, in, c.pins, ports)
+	endPrefetch := prefetch(ctx, in, c.Pins, ports)
 	recap, err := play(ctx, in, files, ports, report, counted)
 	endPrefetch()
 	if err != nil {
 		return "", nil, err
 	}
-	return recap, c.pins, storeJoined(ctx, ports.Installed, uids(in.Nodes))
+	return recap, c.Pins, session.StoreJoined(ctx, ports.Installed, session.HostUIDs(in.Nodes))
 }
 
 // digest returns the digest of the inventory, as the task render-inventory does.
-func (in Input) digest() string {
+func digest(in session.Input) string {
 	return inventory.Inventory{HostsINI: in.HostsINI, GroupVars: in.GroupVars}.Digest()
 }
 
 // installed reports whether the playbook can have run on the machines of all nodes: their host keys
 // are pinned, and no host was reset since. The digest of the inventory does not say this, because a
 // new host can have the address of the old one.
-func (c contact) installed(in Input) bool {
+func installed(c session.Contact, in session.Input) bool {
 	return !slices.ContainsFunc(in.Nodes, func(n contract.Node) bool {
-		return c.pins.Of(n.HostUID) == nil || c.states[n.HostUID] != contract.HostUsed
+		return c.Pins.Of(n.HostUID) == nil || c.States[n.HostUID] != contract.HostUsed
 	})
 }

@@ -10,14 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // recordOf returns the record of the cluster.
 func (w *fixture) recordOf() (i contract.Installed) {
 	w.t.Helper()
-	if err := json.Unmarshal([]byte(w.installed.data[contract.KeyInstalled]), &i); err != nil {
-		w.t.Fatalf("%v: %q", err, w.installed.data[contract.KeyInstalled])
+	if err := json.Unmarshal([]byte(w.installed.Data[contract.KeyInstalled]), &i); err != nil {
+		w.t.Fatalf("%v: %q", err, w.installed.Data[contract.KeyInstalled])
 	}
 	return i
 }
@@ -48,7 +49,7 @@ func TestUnhealthyClusterIsNotRecorded(t *testing.T) {
 	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonClusterUnhealthy {
 		t.Fatalf("Run: %v", err)
 	}
-	if text := w.installed.data[contract.KeyInstalled]; text != "" {
+	if text := w.installed.Data[contract.KeyInstalled]; text != "" {
 		t.Errorf("record %s", text)
 	}
 }
@@ -59,7 +60,7 @@ func TestRecordKeepsANodeThatLeaves(t *testing.T) {
 	l := newLiving(t, 3)
 	record := l.now()
 	record.Leaving, record.EtcdNext = []string{"worker-1"}, 7
-	l.installed.data[contract.KeyInstalled] = string(asJSON(t, record))
+	l.installed.Data[contract.KeyInstalled] = string(asJSON(t, record))
 	l.in.Playbook, l.in.Request.Remove, l.in.Request.Operation = contract.PlaybookScale, nil, contract.OperationAddNodes
 	l.stay(l.in.Nodes...)
 	l.in.Nodes = slices.Delete(l.in.Nodes, 1, 2)
@@ -67,7 +68,7 @@ func TestRecordKeepsANodeThatLeaves(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &l.log)
 	}
 	got := l.now()
-	if diff := cmp.Diff([]string{"master-1", "worker-2", "worker-3", "worker-1"}, namesOf(got.Nodes)); diff != "" || !slices.Equal(got.Leaving, record.Leaving) || got.EtcdNext != 7 {
+	if diff := cmp.Diff([]string{"master-1", "worker-2", "worker-3", "worker-1"}, session.Names(got.Nodes)); diff != "" || !slices.Equal(got.Leaving, record.Leaving) || got.EtcdNext != 7 {
 		t.Errorf("leaving %v, next member %d, nodes (-want +got):\n%s", got.Leaving, got.EtcdNext, diff)
 	}
 }
@@ -75,7 +76,7 @@ func TestRecordKeepsANodeThatLeaves(t *testing.T) {
 // The record says which nodes are installed, also if joined.json does not exist.
 func TestScaleReadsTheRecord(t *testing.T) {
 	w := newReplacement(t, 2)
-	delete(w.installed.data, contract.KeyJoined)
+	delete(w.installed.Data, contract.KeyJoined)
 	w.stay(w.in.Nodes...) // the controller reports the host of a failed attempt too
 	if _, err := w.run(); err != nil {
 		t.Fatalf("%v\n%s", err, &w.log)
@@ -84,7 +85,7 @@ func TestScaleReadsTheRecord(t *testing.T) {
 	if got := args[len(args)-2]; got != "worker-2" {
 		t.Errorf("limited to %s", got)
 	}
-	if got := namesOf(w.recordOf().Nodes); !slices.Equal(got, []string{"master-1", "worker-1", "worker-2"}) {
+	if got := session.Names(w.recordOf().Nodes); !slices.Equal(got, []string{"master-1", "worker-1", "worker-2"}) {
 		t.Errorf("record %v", got)
 	}
 }

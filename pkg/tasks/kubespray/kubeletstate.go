@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
@@ -26,7 +27,7 @@ const stateScript = `c=/etc/kubernetes/kubelet-config.yaml; [ -e "$c" ] || c=/va
 	`had=$(tr -d "[:space:]" <"$s" | grep -o "policyName.:.[A-Za-z]*"); had=${had##*[!A-Za-z]}; ` +
 	`if [ "$had" ] && [ "$had" != "$want" ]; then rm -f "$s"; echo "BPA removed $s: its policy is $had, and that of the kubelet is $want"; fi; done; exit 0`
 
-// stateDropIn is the content of stateUnit. $ and % have a meaning in units. The kubelet starts even if the
+// stateDropIn is the content of KubeletDropIn. $ and % have a meaning in units. The kubelet starts even if the
 // script fails.
 var stateDropIn = "# Written by BPA.\n[Service]\nExecStartPre=-/bin/sh -c '" + strings.NewReplacer("$", "$$", "%", "%%").Replace(stateScript) + "'\n"
 
@@ -34,7 +35,7 @@ var stateDropIn = "# Written by BPA.\n[Service]\nExecStartPre=-/bin/sh -c '" + s
 // each time, because an earlier run may have been killed before that. The script must not contain a
 // single quote. $UNIT is replaced by the drop-in in base64.
 const equipKubelet = `set -eu; umask 022
-unit=` + stateUnit + `
+unit=` + session.KubeletDropIn + `
 [ "$wanted" ] || [ -e "$unit" ] || [ -e /var/lib/kubelet/cpu_manager_state ] || exit 0
 mkdir -p "${unit%/*}"; printf %s $UNIT | base64 -d >"$unit.new"; mv -f "$unit.new" "$unit"
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi`
@@ -53,7 +54,7 @@ func keepStarting(ctx context.Context, request contract.Request, conn node.Conne
 	_, err := conn.Output(ctx, node.AsRoot(request, "sh -c '"+keepStartingScript(request)+"'"), 64<<10)
 	var exit *ssh.ExitError
 	if errors.As(err, &exit) {
-		return fmt.Errorf("%w: %w", errNoState, exit)
+		return fmt.Errorf("%w: %w", session.ErrNoState, exit)
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -136,7 +137,7 @@ func TestDropInOfTheKubelet(t *testing.T) {
 			for range 2 {
 				r.sh(keepStartingScript(tc.request))
 			}
-			text, _ := os.ReadFile(r.root + stateUnit)
+			text, _ := os.ReadFile(r.root + session.KubeletDropIn)
 			if got := string(text) == stateDropIn; got != tc.want || len(text) > 0 != tc.want {
 				t.Errorf("the drop-in is %q, want it: %t", text, tc.want)
 			}
@@ -153,7 +154,7 @@ func (w *fixture) gotDropIn() func() map[int]bool {
 	got := map[int]bool{}
 	before := w.scripts
 	w.scripts = func(i int, command string, stdout, stderr io.Writer) (int, bool) {
-		if strings.Contains(command, stateUnit) && strings.Contains(command, base64.StdEncoding.EncodeToString([]byte(stateDropIn))) {
+		if strings.Contains(command, session.KubeletDropIn) && strings.Contains(command, base64.StdEncoding.EncodeToString([]byte(stateDropIn))) {
 			mu.Lock()
 			defer mu.Unlock()
 			got[i] = true
@@ -182,11 +183,11 @@ func TestAKubeletThatCannotBePrepared(t *testing.T) {
 	w := newFixture(t, 0)
 	w.scripts = func(_ int, command string, _, stderr io.Writer) (int, bool) {
 		_, _ = io.WriteString(stderr, "Read-only file system")
-		return 1, strings.Contains(command, stateUnit)
+		return 1, strings.Contains(command, session.KubeletDropIn)
 	}
 	_, err := w.run()
 	var failed *task.Error
-	if !errors.As(err, &failed) || failed.Host != "master-1" || !strings.Contains(err.Error(), "user root can write "+stateUnit) {
+	if !errors.As(err, &failed) || failed.Host != "master-1" || !strings.Contains(err.Error(), "user root can write "+session.KubeletDropIn) {
 		t.Errorf("Run: %v; want advice for master-1", err)
 	}
 	if len(w.ran) > 0 {
@@ -200,7 +201,7 @@ func TestTheDropInLeavesWithCPUManager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "path: " + stateUnit + "\n      state: absent\n"; !strings.Contains(string(playbook), want) {
+	if want := "path: " + session.KubeletDropIn + "\n      state: absent\n"; !strings.Contains(string(playbook), want) {
 		t.Errorf("remove.yml of cpu-manager does not have %q", want)
 	}
 }

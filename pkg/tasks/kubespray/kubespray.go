@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 )
 
 // Run installs a cluster, removes nodes from it if the playbook is contract.PlaybookRemove, upgrades
@@ -11,12 +12,12 @@ import (
 // the operation is contract.OperationConfigure, it applies variables, and if it is
 // contract.OperationRestore, it restores a backup. It can be repeated if the playbook can
 // be repeated.
-func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
-	return runOperation(ctx, in, ports, operationOf(in))
+func Run(ctx context.Context, in session.Input, ports session.Ports) (session.Output, error) {
+	return session.Run(ctx, in, ports, operationOf(in))
 }
 
 // operationOf returns what the run does.
-func operationOf(in Input) operation {
+func operationOf(in session.Input) session.Operation {
 	switch in.Playbook {
 	case contract.PlaybookReset:
 		return reset

@@ -20,6 +20,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
@@ -28,7 +29,7 @@ import (
 
 func TestRun(t *testing.T) {
 	w := newFixture(t, 2)
-	w.progress.data = map[string]string{keyTasks: `{"cluster.yml 2":40,"reset.yml 3":3}`}
+	w.progress.Data = map[string]string{keyTasks: `{"cluster.yml 2":40,"reset.yml 3":3}`}
 	out, err := w.run()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &w.log)
@@ -37,13 +38,13 @@ func TestRun(t *testing.T) {
 		t.Errorf("recap %q, want %q", out.Recap, want)
 	}
 	var progress contract.Progress
-	if err := json.Unmarshal([]byte(w.progress.data[contract.KeyProgress]), &progress); err != nil {
+	if err := json.Unmarshal([]byte(w.progress.Data[contract.KeyProgress]), &progress); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(contract.Progress{Run: "edge-1-install-1", Percent: 100, Step: "The cluster is healthy"}, progress); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}
-	if got := w.progress.data[keyTasks]; got != `{"cluster.yml 2":11,"reset.yml 3":3}` {
+	if got := w.progress.Data[keyTasks]; got != `{"cluster.yml 2":11,"reset.yml 3":3}` {
 		t.Errorf("tasks remembered: %s", got)
 	}
 	log := w.log.String()
@@ -169,7 +170,7 @@ func TestTablesOfChecksumsAreExtraVariables(t *testing.T) {
 // digest do not depend on them. Those of the operation override them.
 func TestAccelerationIsNoPartOfTheInventory(t *testing.T) {
 	in := newFixture(t, 0).in
-	in.extra = map[string]any{"etcd_retries": 3}
+	in.ExtraVars = map[string]any{"etcd_retries": 3}
 	for _, test := range []struct {
 		off        []string
 		pulls      any
@@ -197,14 +198,14 @@ func TestAccelerationIsNoPartOfTheInventory(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	for name, spoil := range map[string]func(*Input){
-		"no nodes":             func(in *Input) { in.Nodes = nil },
-		"no control plane":     func(in *Input) { in.Nodes[0].Roles = []string{contract.RoleWorker} },
-		"no address":           func(in *Input) { in.Nodes[0].Address = "" },
-		"option as a playbook": func(in *Input) { in.Playbook = "--version.yml" },
-		"playbook elsewhere":   func(in *Input) { in.Playbook = "../cluster.yml" },
-		"playbook missing":     func(in *Input) { in.Playbook = "scale.yml" },
-		"no key":               func(in *Input) { in.PrivateKey = []byte("nonsense") },
+	for name, spoil := range map[string]func(*session.Input){
+		"no nodes":             func(in *session.Input) { in.Nodes = nil },
+		"no control plane":     func(in *session.Input) { in.Nodes[0].Roles = []string{contract.RoleWorker} },
+		"no address":           func(in *session.Input) { in.Nodes[0].Address = "" },
+		"option as a playbook": func(in *session.Input) { in.Playbook = "--version.yml" },
+		"playbook elsewhere":   func(in *session.Input) { in.Playbook = "../cluster.yml" },
+		"playbook missing":     func(in *session.Input) { in.Playbook = "scale.yml" },
+		"no key":               func(in *session.Input) { in.PrivateKey = []byte("nonsense") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, 0)
@@ -261,7 +262,7 @@ func TestPreflightFailures(t *testing.T) {
 }
 
 func (w *fixture) pin(uid string, key ssh.HostKey) {
-	w.knownHosts.data = map[string]string{contract.KeyKnownHosts: ssh.Pins{{UID: uid, Host: "host", At: "10.0.0.1:22", Key: key}}.String()}
+	w.knownHosts.Data = map[string]string{contract.KeyKnownHosts: ssh.Pins{{UID: uid, Host: "host", At: "10.0.0.1:22", Key: key}}.String()}
 }
 
 func TestReplacedMachineIsPinnedAnew(t *testing.T) {
@@ -278,7 +279,7 @@ func TestReplacedMachineIsPinnedAnew(t *testing.T) {
 	if _, err := w.run(); err != nil {
 		t.Fatalf("another machine: %v", err)
 	}
-	pins, err := ssh.ParsePins(w.knownHosts.data[contract.KeyKnownHosts])
+	pins, err := ssh.ParsePins(w.knownHosts.Data[contract.KeyKnownHosts])
 	if err != nil || len(pins) != 2 || ssh.Fingerprint(pins.Of("uid-of-a-new-machine")) != ssh.Fingerprint(fresh.PublicKey()) {
 		t.Errorf("pins %v, %v", pins, err)
 	}
@@ -406,7 +407,7 @@ func TestHealthCheckReconnects(t *testing.T) {
 
 func TestAPIServerDown(t *testing.T) {
 	w := newFixture(t, 0)
-	w.progress.err = errors.New("etcd is full")
+	w.progress.Err = errors.New("etcd is full")
 	if _, err := w.run(); err != nil {
 		t.Errorf("progress that cannot be stored fails the run: %v", err)
 	}
@@ -414,7 +415,7 @@ func TestAPIServerDown(t *testing.T) {
 		t.Errorf("the log reports %d times that the progress cannot be stored, want once", got)
 	}
 	w = newFixture(t, 0)
-	w.knownHosts.err = apierrors.NewServiceUnavailable("etcd is full")
+	w.knownHosts.Err = apierrors.NewServiceUnavailable("etcd is full")
 	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonAPIUnavailable || len(w.ran) != 0 {
 		t.Errorf("without the pinned keys: %v, %d playbooks", err, len(w.ran))
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -25,18 +26,18 @@ func (r *remover) leaveControlPlane(ctx context.Context) error {
 		return nil
 	}
 	gone := slices.Concat(leave, node.ControlPlanes(r.kept())) // no control plane must depend on a lost one either
-	p := planes{in: r.in, access: r.w.access, ports: r.ports, stay: r.controlPlanes(namesOf(r.leave)), gone: gone}
+	p := planes{in: r.in, access: r.w.access, ports: r.ports, stay: r.controlPlanes(session.Names(r.leave)), gone: gone}
 	r.progress.Set(leaveFrom, "Point the control planes to their own API servers")
 	if err := p.repoint(ctx); err != nil {
 		return err
 	}
-	r.progress.Set(leaveFrom, "Remove "+names(leave)+" from etcd")
+	r.progress.Set(leaveFrom, "Remove "+session.JoinNames(leave)+" from etcd")
 	if err := r.eachMember(ctx, (*cluster).removeMember); err != nil {
 		return err
 	}
-	err := r.members.change(ctx, func(next *contract.Installed) { // if a reset fails, its node stays in the record
+	err := r.members.Change(ctx, func(next *contract.Installed) { // if a reset fails, its node stays in the record
 		for i, n := range next.Nodes {
-			if named(leave, n.Name) {
+			if session.HasName(leave, n.Name) {
 				next.Nodes[i].Etcd = ""
 			}
 		}
@@ -52,7 +53,7 @@ func (r *remover) leaveControlPlane(ctx context.Context) error {
 
 // checkServer refuses a removal that would cut off the workers that stay.
 func (r *remover) checkServer(ctx context.Context) error {
-	return r.w.checkServer(ctx, r.in.only(r.stay()), node.ControlPlanes(r.leave))
+	return r.w.checkServer(ctx, r.in.For(r.stay()), node.ControlPlanes(r.leave))
 }
 
 // updateProxies updates the proxies of the workers that stay, if control planes leave. It also does
@@ -61,7 +62,7 @@ func (r *remover) updateProxies(ctx context.Context) error {
 	if len(node.ControlPlanes(r.leave)) == 0 && r.in.Request.Operation != contract.OperationRemoveControlPlane {
 		return nil
 	}
-	in := r.in.only(r.stay())
+	in := r.in.For(r.stay())
 	in.Request.Members, in.Request.Remove = in.Nodes, nil
 	if in = withInventory(in, r.ports); len(in.HostsINI) == 0 {
 		return task.Because(contract.ReasonInvalidRequest,
@@ -74,6 +75,6 @@ func (r *remover) updateProxies(ctx context.Context) error {
 // kept returns the lost nodes of the record that do not leave.
 func (r *remover) kept() []contract.Node {
 	return slices.DeleteFunc(slices.Clone(r.in.Nodes), func(n contract.Node) bool {
-		return named(r.leave, n.Name) || !named(r.members.now.Nodes, n.Name) || !slices.Contains(r.in.Request.Kept, n.Name)
+		return session.HasName(r.leave, n.Name) || !session.HasName(r.members.Now.Nodes, n.Name) || !slices.Contains(r.in.Request.Kept, n.Name)
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -55,7 +56,7 @@ func TestRemoveControlPlane(t *testing.T) {
 			}
 			p.expectMemberAddresses(tc.etcd...)
 			p.expectFiles(tc.leaves == "master-1")
-			if record := p.now(); named(record.Nodes, tc.leaves) || len(record.Leaving)+len(record.Draining) > 0 || len(etcdNames(record)) != len(tc.etcd) {
+			if record := p.now(); session.HasName(record.Nodes, tc.leaves) || len(record.Leaving)+len(record.Draining) > 0 || len(etcdNames(record)) != len(tc.etcd) {
 				t.Errorf("record %+v", record)
 			}
 		})
@@ -135,7 +136,7 @@ func TestRemovalOfAControlPlaneThatIsKilled(t *testing.T) {
 		}
 		p.expectMemberAddresses("2", "3")
 		p.expectFiles(true)
-		if record := p.now(); named(record.Nodes, "master-1") || len(record.Leaving) > 0 || !empty(p.disks[0].report) {
+		if record := p.now(); session.HasName(record.Nodes, "master-1") || len(record.Leaving) > 0 || !session.IsEmpty(p.disks[0].report) {
 			t.Errorf("killed %s: record %+v, machine %+v", before, record, p.disks[0].report)
 		}
 		if t.Failed() {
@@ -159,7 +160,7 @@ func TestRemoveControlPlaneWhileTheFirstIsLost(t *testing.T) {
 	}
 	p.expectMemberAddresses("1", "2", "3", "4")
 	record := p.now()
-	if got := namesOf(record.Nodes); !slices.Equal(got, []string{"master-2", "master-3", "master-4", "master-1", "worker-1", "worker-2"}) || len(etcdNames(record)) != 4 {
+	if got := session.Names(record.Nodes); !slices.Equal(got, []string{"master-2", "master-3", "master-4", "master-1", "worker-1", "worker-2"}) || len(etcdNames(record)) != 4 {
 		t.Errorf("record %+v", record)
 	}
 	for i := 2; i <= 4; i++ {
@@ -185,14 +186,14 @@ func TestAControlPlaneThatHasLeftEtcdIsNoMember(t *testing.T) {
 	if f := task.FailureOf(err); f.Reason != contract.ReasonResetIncomplete {
 		t.Fatalf("failure %+v\n%s", f, &p.log)
 	}
-	if record := p.now(); !named(record.Nodes, "master-3") || !slices.Equal(etcdNames(record), []string{"etcd1", "etcd2"}) {
+	if record := p.now(); !session.HasName(record.Nodes, "master-3") || !slices.Equal(etcdNames(record), []string{"etcd1", "etcd2"}) {
 		t.Errorf("record %+v", record)
 	}
 	p.disks[2].before = healthy
 	if _, err := p.run(); err != nil {
 		t.Fatalf("%v\n%s", err, &p.log)
 	}
-	if record := p.now(); named(record.Nodes, "master-3") || !slices.Equal(etcdNames(record), []string{"etcd1", "etcd2"}) {
+	if record := p.now(); session.HasName(record.Nodes, "master-3") || !slices.Equal(etcdNames(record), []string{"etcd1", "etcd2"}) {
 		t.Errorf("record after the next attempt %+v", record)
 	}
 }

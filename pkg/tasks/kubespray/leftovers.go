@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -16,14 +17,14 @@ import (
 // resetLeftovers resets the machines on which an earlier attempt of this Provisioning has left a
 // part of a node. Kubespray cannot continue such a node: for example, it skips kubeadm if kubeadm has
 // finished, and then waits in vain. A Ready node is never reset.
-func resetLeftovers(ctx context.Context, in Input, key ssh.Key, c contact, ports Ports, progress *playbook.Progress) error {
-	dirty := c.leftovers(in)
+func resetLeftovers(ctx context.Context, in session.Input, key ssh.Key, c session.Contact, ports session.Ports, progress *playbook.Progress) error {
+	dirty := leftovers(c, in)
 	if len(dirty) == 0 {
 		return nil
 	}
 	progress.Set(0, "Check the leftovers of an earlier attempt")
-	fmt.Fprintf(ports.Log, "\nAn earlier attempt has left something on %s. Asking the cluster which of them are nodes\n", names(dirty))
-	found, err := findCluster(ctx, in, key, c.pins, ports)
+	fmt.Fprintf(ports.Log, "\nAn earlier attempt has left something on %s. Asking the cluster which of them are nodes\n", session.JoinNames(dirty))
+	found, err := findCluster(ctx, in, key, c.Pins, ports)
 	if err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func resetLeftovers(ctx context.Context, in Input, key ssh.Key, c contact, ports
 	}
 	r := resetter{in: in, key: key, c: c, ports: ports, report: func(_ int, step string) { progress.Set(0, "Reset unfinished nodes: "+step) }}
 	errs := r.reset(ctx, doomed, func(contract.Node) error { return nil })
-	if err := stopped(ctx, "the reset of unfinished nodes"); err != nil {
+	if err := session.Stopped(ctx, "the reset of unfinished nodes"); err != nil {
 		return err
 	}
 	// facts of the machines before the reset are not valid any more
@@ -58,14 +59,14 @@ func resetLeftovers(ctx context.Context, in Input, key ssh.Key, c contact, ports
 
 // leftovers returns the nodes on whose machines this Provisioning has left something. If the cluster
 // was installed completely once, it leaves out the hosts that are or may be nodes.
-func (c contact) leftovers(in Input) []contract.Node {
+func leftovers(c session.Contact, in session.Input) []contract.Node {
 	var dirty []contract.Node
 	// limited has left out the installed nodes already; after a failed attempt,
 	// in.Request.Installed also has the hosts that this attempt was to add
-	keep := in.Request.Complete && in.Playbook != contract.PlaybookScale && in.fresh == nil
-	for i, n := range c.nodes {
-		r := c.visits[i].report
-		if r.Clean() || !c.ours(in, n, r) || keep && slices.Contains(in.Request.Installed, n.Host) {
+	keep := in.Request.Complete && in.Playbook != contract.PlaybookScale && in.Fresh == nil
+	for i, n := range c.Nodes {
+		r := c.Visits[i].Report
+		if r.Clean() || !c.IsOurs(in, n, r) || keep && slices.Contains(in.Request.Installed, n.Host) {
 			continue
 		}
 		dirty = append(dirty, n)
@@ -75,19 +76,19 @@ func (c contact) leftovers(in Input) []contract.Node {
 
 // choose returns which of the nodes with leftovers are reset, and the reason for the log. found is
 // nil if no control plane answers.
-func choose(in Input, dirty []contract.Node, found *cluster) (doomed []contract.Node, why string, err error) {
+func choose(in session.Input, dirty []contract.Node, found *cluster) (doomed []contract.Node, why string, err error) {
 	doomed = slices.DeleteFunc(slices.Clone(dirty), func(n contract.Node) bool { return found.readyNode(n.Name) })
 	switch {
 	case len(doomed) == 0:
 		return nil, "All of them are Ready nodes, so none is reset", nil
 	case found.hasControlPlane(in):
-		return doomed, "These machines are not Ready nodes of the cluster, so they are reset: " + names(doomed), nil
+		return doomed, "These machines are not Ready nodes of the cluster, so they are reset: " + session.JoinNames(doomed), nil
 	case in.Request.Complete:
 		return nil, "", &task.Error{Reason: contract.ReasonResetIncomplete, Host: doomed[0].Name, Step: "find the nodes of the cluster",
 			Err: fmt.Errorf("no control plane of the cluster is Ready, so it is not certain that %s is no node of it. "+
-				"Nothing was reset. Repair a control plane; the next attempt continues", names(doomed))}
+				"Nothing was reset. Repair a control plane; the next attempt continues", session.JoinNames(doomed))}
 	case slices.ContainsFunc(in.Nodes, func(n contract.Node) bool { return found.readyNode(n.Name) }):
 		return nil, "No control plane is Ready, but another node is, so nothing is reset", nil
 	}
-	return doomed, "No control plane is Ready and the cluster was never complete, so these machines are reset: " + names(doomed), nil
+	return doomed, "No control plane is Ready and the cluster was never complete, so these machines are reset: " + session.JoinNames(doomed), nil
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
@@ -63,13 +65,13 @@ func newLiving(t *testing.T, workers int) *living {
 		}
 		l.disks[i].before = func(script string, _ io.Writer) int { return l.change(script+" "+n.Name, script != "inspect") }
 	}
-	l.knownHosts.data = map[string]string{contract.KeyKnownHosts: pins.String()}
+	l.knownHosts.Data = map[string]string{contract.KeyKnownHosts: pins.String()}
 	request.Members = slices.Clone(l.in.Nodes)
 	request.Members[0].Etcd, request.EtcdNext = "etcd1", 2
 	l.record(string(asJSON(t, states)))
-	l.installed.data[contract.KeyInstalled] = string(asJSON(t, contract.Installed{Request: lasting(*request), Nodes: request.Members, EtcdNext: 2}))
-	l.installed.data[contract.KeyJoined] = string(asJSON(t, uids(l.in.Nodes)))
-	l.installed.data[contract.KeyComplete] = "true"
+	l.installed.Data[contract.KeyInstalled] = string(asJSON(t, contract.Installed{Request: session.Lasting(*request), Nodes: request.Members, EtcdNext: 2}))
+	l.installed.Data[contract.KeyJoined] = string(asJSON(t, session.HostUIDs(l.in.Nodes)))
+	l.installed.Data[contract.KeyComplete] = "true"
 	l.in.Playbook, l.in.Run, l.in.BootLimit = contract.PlaybookRemove, "edge-1-remove-2", 50*time.Millisecond
 	request.Operation, request.Remove = contract.OperationRemoveNodes, &contract.Removal{DrainSeconds: 60}
 	l.cluster = func(int) string { return list(l.objects()...) }
@@ -122,7 +124,7 @@ func (l *living) change(what string, changes bool) int {
 
 // mortal is the ConfigMap of a task that can be killed.
 type mortal struct {
-	*memory
+	*sessiontest.Memory
 	l *living
 }
 
@@ -130,10 +132,10 @@ func (m mortal) Set(ctx context.Context, key, value string) error {
 	if m.l.change("", true) != 0 {
 		return ctx.Err()
 	}
-	return m.memory.Set(ctx, key, value)
+	return m.Memory.Set(ctx, key, value)
 }
 
-func (l *living) ports() Ports {
+func (l *living) ports() session.Ports {
 	p := l.fixture.ports()
 	p.Installed = mortal{&l.installed, l}
 	dial := p.Dial
@@ -153,7 +155,7 @@ func (l *living) dead() bool {
 	return l.killAt > 0 && l.changes >= l.killAt
 }
 
-func (l *living) run() (Output, error) {
+func (l *living) run() (session.Output, error) {
 	ctx, cancel := context.WithTimeout(l.t.Context(), 30*time.Second)
 	defer cancel()
 	return Run(ctx, l.in, l.ports())
@@ -283,7 +285,7 @@ func (l *living) playbook(c process.Command, stdout, stderr io.Writer) int {
 // now returns the record of the cluster.
 func (l *living) now() (i contract.Installed) {
 	l.t.Helper()
-	if err := json.Unmarshal([]byte(l.installed.data[contract.KeyInstalled]), &i); err != nil {
+	if err := json.Unmarshal([]byte(l.installed.Data[contract.KeyInstalled]), &i); err != nil {
 		l.t.Fatal(err)
 	}
 	return i
@@ -294,14 +296,14 @@ func (l *living) now() (i contract.Installed) {
 func (l *living) expectMembers(want ...string) {
 	l.t.Helper()
 	record := l.now()
-	if diff := cmp.Diff(want, namesOf(record.Nodes)); diff != "" || len(record.Draining)+len(record.Leaving) > 0 {
+	if diff := cmp.Diff(want, session.Names(record.Nodes)); diff != "" || len(record.Draining)+len(record.Leaving) > 0 {
 		l.t.Errorf("draining %v, leaving %v, nodes in the record (-want +got):\n%s", record.Draining, record.Leaving, diff)
 	}
 	var joined []string
-	if err := json.Unmarshal([]byte(l.installed.data[contract.KeyJoined]), &joined); err != nil {
+	if err := json.Unmarshal([]byte(l.installed.Data[contract.KeyJoined]), &joined); err != nil {
 		l.t.Fatal(err)
 	}
-	if diff := cmp.Diff(uids(record.Nodes), joined); diff != "" {
+	if diff := cmp.Diff(session.HostUIDs(record.Nodes), joined); diff != "" {
 		l.t.Errorf("joined (-want +got):\n%s", diff)
 	}
 	var registered []string
@@ -342,5 +344,5 @@ func (l *living) promote(i int, name string) {
 	record := l.now()
 	record.Nodes[i] = *n
 	record.Nodes[i].Etcd = fmt.Sprintf("etcd%d", i+1)
-	l.installed.data[contract.KeyInstalled] = string(asJSON(l.t, record))
+	l.installed.Data[contract.KeyInstalled] = string(asJSON(l.t, record))
 }

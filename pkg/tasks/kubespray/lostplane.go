@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -16,7 +17,7 @@ import (
 // record, to be replaced later, only its member of etcd is removed: while a member is dead, etcd
 // refuses another one.
 func (a *addition) forget(ctx context.Context, found *cluster, lost contract.Node) error {
-	if !kubernetesName.MatchString(lost.Name) {
+	if !session.KubernetesName.MatchString(lost.Name) {
 		return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q is not the name of a node", lost.Name))
 	}
 	address, err := found.w.addressOf(ctx, lost.Name)
@@ -58,10 +59,10 @@ func (a *addition) takenOver(ctx context.Context, found *cluster, name string) (
 	switch {
 	case i < 0:
 		return false, nil
-	case !slices.Contains(a.in.fresh, name):
+	case !slices.Contains(a.in.Fresh, name):
 		return true, nil
 	}
-	return a.c.hasNode(ctx, a.in, found.w, a.in.Nodes[i], a.key, a.ports)
+	return hasNode(ctx, a.c, a.in, found.w, a.in.Nodes[i], a.key, a.ports)
 }
 
 // addressOf returns the internal address of a node; empty: there is none.
@@ -91,7 +92,7 @@ func (a *addition) checkMembers(ctx context.Context, found *cluster) error {
 			members = slices.DeleteFunc(slices.Clone(members), func(o etcd.Member) bool { return o.ID == m.ID })
 		}
 		if len(a.joins()) == 0 {
-			members = a.in.withoutKept(members)
+			members = withoutKept(a.in, members)
 		}
 		if bad := unhealthyMembers(members, healthy); bad != "" {
 			return errors.New(bad)
@@ -112,7 +113,7 @@ func (a *addition) strays(found *cluster, members []etcd.Member) (all []etcd.Mem
 		switch {
 		case i < 0 && (len(m.ClientURLs) == 0 || m.IsLearner):
 			all = append(all, m)
-		case i >= 0 && slices.Contains(a.in.fresh, a.in.Nodes[i].Name) && !found.ready[a.in.Nodes[i].Name]:
+		case i >= 0 && slices.Contains(a.in.Fresh, a.in.Nodes[i].Name) && !found.ready[a.in.Nodes[i].Name]:
 			all = append(all, m)
 		}
 	}

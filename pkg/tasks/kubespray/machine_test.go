@@ -86,7 +86,7 @@ func TestAnotherMachineAnswers(t *testing.T) {
 					t.Errorf("message %q does not contain %q", failed.Message, want)
 				}
 			}
-			pins, err := ssh.ParsePins(w.knownHosts.data[contract.KeyKnownHosts])
+			pins, err := ssh.ParsePins(w.knownHosts.Data[contract.KeyKnownHosts])
 			if err != nil || pins.Of("uid-2") != nil || pins.Of("uid-1") == nil {
 				t.Errorf("pins %v, %v; want no key of another machine", pins, err)
 			}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
@@ -28,11 +29,11 @@ func unhealthyMembers(members []etcd.Member, healthy []string) string {
 	for _, m := range members {
 		switch {
 		case len(m.ClientURLs) == 0:
-			return fmt.Sprintf("member %x of etcd at %s has not started", m.ID, printable(fmt.Sprint(hosts(m))))
+			return fmt.Sprintf("member %x of etcd at %s has not started", m.ID, session.Printable(fmt.Sprint(hosts(m))))
 		case m.IsLearner:
-			return fmt.Sprintf("member %s of etcd is a learner", printable(m.Name))
+			return fmt.Sprintf("member %s of etcd is a learner", session.Printable(m.Name))
 		case !m.HealthyIn(healthy):
-			return fmt.Sprintf("member %s of etcd is not healthy", printable(m.Name))
+			return fmt.Sprintf("member %s of etcd is not healthy", session.Printable(m.Name))
 		}
 	}
 	return ""
@@ -40,7 +41,7 @@ func unhealthyMembers(members []etcd.Member, healthy []string) string {
 
 // awaitMembers waits until etcd has a healthy member on each node that should have one, and no other
 // member that is not healthy, except those on lost nodes that stay.
-func awaitMembers(ctx context.Context, in Input, access node.Access, ports Ports) error {
+func awaitMembers(ctx context.Context, in session.Input, access node.Access, ports session.Ports) error {
 	all := node.ControlPlanes(in.Nodes)
 	p := planes{in: in, access: access, ports: ports, stay: all}
 	w := &watch{in: in, access: access}
@@ -55,7 +56,7 @@ func awaitMembers(ctx context.Context, in Input, access node.Access, ports Ports
 			if err != nil {
 				return err
 			}
-			if bad := unhealthyMembers(in.withoutKept(members), healthy); bad != "" {
+			if bad := unhealthyMembers(withoutKept(in, members), healthy); bad != "" {
 				return errors.New(bad)
 			}
 			return missingMember(all, members)
@@ -64,7 +65,7 @@ func awaitMembers(ctx context.Context, in Input, access node.Access, ports Ports
 }
 
 // withoutKept returns the members of etcd that are not on lost nodes that stay.
-func (in Input) withoutKept(members []etcd.Member) []etcd.Member {
+func withoutKept(in session.Input, members []etcd.Member) []etcd.Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m etcd.Member) bool {
 		at := func(n contract.Node) bool { return m.At(n.Address, n.Address6) }
 		kept := func(n contract.Node) bool { return slices.Contains(in.Request.Kept, n.Name) && at(n) }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
@@ -23,7 +24,7 @@ func TestOnlyAnInstallationReadsTheInventory(t *testing.T) {
 		}
 	}
 	mounts := Mounts{RequestDir: dir, InventoryDir: dir, SSHDir: dir}
-	in := Input{Playbook: contract.PlaybookReset}
+	in := session.Input{Playbook: contract.PlaybookReset}
 	if err := mounts.Fill(&in, "site", "edge-1"); err != nil || len(in.Nodes) != 1 || string(in.PrivateKey) != "key" {
 		t.Errorf("reset: %+v, %v", in, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
@@ -34,7 +35,7 @@ func resolveOwnName(ctx context.Context, request contract.Request, conn node.Con
 	_, err = conn.Output(ctx, node.AsRoot(request, "sh -c '"+nameScriptFor(n)+"'"), 64<<10)
 	var exit *ssh.ExitError
 	if errors.As(err, &exit) {
-		return "its own name cannot be written into /etc/hosts: " + lastLines(redacted(exit.Stderr)), nil
+		return "its own name cannot be written into /etc/hosts: " + session.LastLines(session.Redacted(exit.Stderr)), nil
 	}
 	return "", err
 }

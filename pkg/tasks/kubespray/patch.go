@@ -11,6 +11,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -68,7 +69,7 @@ type patches struct {
 
 func parsePatches(raw []byte) (p patches) {
 	for line := range strings.Lines(string(raw)) {
-		switch field := strings.Fields(printable(strings.TrimSpace(line))); {
+		switch field := strings.Fields(session.Printable(strings.TrimSpace(line))); {
 		case len(field) == 4 && field[0] == "package":
 			p.packages = append(p.packages, fmt.Sprintf("%s %s -> %s", field[1], field[2], field[3]))
 		case len(field) > 1 && field[0] == "reboot":
@@ -94,7 +95,7 @@ func (u *upgrader) checkPatchable(ctx context.Context) error {
 			return &task.Error{Reason: contract.ReasonInvalidRequest, Host: n.Name, Step: "patch the operating system",
 				Err: fmt.Errorf("node %s has no apt-get: BPA patches only Debian and systems like it. Nothing was changed. To take back the patch, run: "+
 					"kubectl annotate bpa %s -n %s %s-", n.Name, u.in.Request.Provisioning, u.in.Request.Namespace, contract.AnnotationPatch)}
-		case err != nil && !named(u.unpatched, n.Name):
+		case err != nil && !session.HasName(u.unpatched, n.Name):
 			fmt.Fprintf(u.ports.Log, "  %s: it is not known whether its system can be patched: %v\n", n.Name, err)
 			return nil
 		}
@@ -107,14 +108,14 @@ func (u *upgrader) checkPatchable(ctx context.Context) error {
 // the record that are to be patched, so that no patch ends in the middle of the cluster.
 func (u *upgrader) toCheck() []contract.Node {
 	level := u.in.Request.Upgrade.Patch
-	if slices.ContainsFunc(u.members.now.Nodes, func(n contract.Node) bool {
-		return u.members.now.PatchOf(n) == level || n.Target != nil && n.Target.Patch == level
+	if slices.ContainsFunc(u.members.Now.Nodes, func(n contract.Node) bool {
+		return u.members.Now.PatchOf(n) == level || n.Target != nil && n.Target.Patch == level
 	}) {
 		return u.unpatched
 	}
 	return slices.DeleteFunc(slices.Clone(u.in.Nodes), func(n contract.Node) bool {
-		later := named(u.members.now.Nodes, n.Name) && u.c.pins.Of(n.HostUID) != nil
-		return !named(u.unpatched, n.Name) && !later
+		later := session.HasName(u.members.Now.Nodes, n.Name) && u.c.Pins.Of(n.HostUID) != nil
+		return !session.HasName(u.unpatched, n.Name) && !later
 	})
 }
 
@@ -131,17 +132,17 @@ func (u *upgrader) patch(ctx context.Context) (succeeded []contract.Node, err er
 	if err := u.begin(ctx, u.unpatched, func(t *contract.Target) { t.Patch = u.in.Request.Upgrade.Patch }); err != nil {
 		return nil, err
 	}
-	u.progress.Set(percent, "Patch the operating system of "+some(len(u.unpatched), "node"))
-	fmt.Fprintf(u.ports.Log, "\nPatching the operating system of %s\n", names(u.unpatched))
+	u.progress.Set(percent, "Patch the operating system of "+session.Count(len(u.unpatched), "node"))
+	fmt.Fprintf(u.ports.Log, "\nPatching the operating system of %s\n", session.JoinNames(u.unpatched))
 	failed, err := onNodes(u.unpatched, func(n contract.Node) error { return u.patchNode(ctx, n) })
-	return slices.DeleteFunc(slices.Clone(u.batch), func(n contract.Node) bool { return named(failed, n.Name) }), err
+	return slices.DeleteFunc(slices.Clone(u.batch), func(n contract.Node) bool { return session.HasName(failed, n.Name) }), err
 }
 
 // onNodes calls do for each node, in parallel. It returns the nodes that failed, and the error of the first
 // one with the names of the others.
 func onNodes(nodes []contract.Node, do func(n contract.Node) error) (failed []contract.Node, err error) {
 	errs := make([]error, len(nodes))
-	each(len(nodes), func(i int) { errs[i] = do(nodes[i]) })
+	session.Each(len(nodes), func(i int) { errs[i] = do(nodes[i]) })
 	for i, problem := range errs {
 		if problem != nil {
 			failed, err = append(failed, nodes[i]), cmp.Or(err, problem)
@@ -149,7 +150,7 @@ func onNodes(nodes []contract.Node, do func(n contract.Node) error) (failed []co
 	}
 	var known *task.Error
 	if errors.As(err, &known) {
-		known.Others = append(known.Others, namesOf(failed[1:])...)
+		known.Others = append(known.Others, session.Names(failed[1:])...)
 	}
 	return failed, err
 }
@@ -162,7 +163,7 @@ func (u *upgrader) patchNode(ctx context.Context, n contract.Node) error {
 	}
 	p := parsePatches(raw)
 	const most = 300
-	text := fmt.Sprintf("  %s: %s changed\n", n.Name, some(len(p.packages), "package"))
+	text := fmt.Sprintf("  %s: %s changed\n", n.Name, session.Count(len(p.packages), "package"))
 	for _, line := range p.packages[:min(len(p.packages), most)] {
 		text += fmt.Sprintf("    %s: %s\n", n.Name, line)
 	}
@@ -180,7 +181,7 @@ func (u *upgrader) patchNode(ctx context.Context, n contract.Node) error {
 // upgradePackages runs patchScript. It waits for the lock of the package manager.
 func (u *upgrader) upgradePackages(ctx context.Context, n contract.Node) ([]byte, error) {
 	started, logged := time.Now(), false
-	for pause := u.in.firstPause(); ; pause = min(2*pause, longestPause) {
+	for pause := u.in.FirstPause(); ; pause = min(2*pause, session.LongestPause) {
 		raw, err := u.script(ctx, n, patchLimit, patchScript)
 		var exit *ssh.ExitError
 		if !errors.As(err, &exit) || exit.Status != packagesLocked || time.Since(started)+pause > u.in.HealthLimit {
@@ -191,7 +192,7 @@ func (u *upgrader) upgradePackages(ctx context.Context, n contract.Node) ([]byte
 			logged = true
 		}
 		if !wait(ctx, pause) {
-			return nil, stopped(ctx, "the patch")
+			return nil, session.Stopped(ctx, "the patch")
 		}
 	}
 }
@@ -200,7 +201,7 @@ func (u *upgrader) upgradePackages(ctx context.Context, n contract.Node) ([]byte
 func (u *upgrader) script(ctx context.Context, n contract.Node, limit time.Duration, script string) (raw []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	err = onMachine(ctx, u.in, n, u.key, u.c.pins.Of(n.HostUID), u.ports, func(ctx context.Context, run machine.Shell) error {
+	err = session.OnMachine(ctx, u.in, n, u.key, u.c.Pins.Of(n.HostUID), u.ports, func(ctx context.Context, run machine.Shell) error {
 		raw, err = run(ctx, script)
 		return err
 	})
@@ -212,12 +213,12 @@ func (u *upgrader) unpatchable(n contract.Node, err error) error {
 	if err == nil {
 		return nil
 	}
-	failed := &task.Error{Reason: reason(err), Host: n.Name, Step: "patch the operating system", Err: fmt.Errorf("%s was not patched: %w", n.Name, err)}
+	failed := &task.Error{Reason: session.Reason(err), Host: n.Name, Step: "patch the operating system", Err: fmt.Errorf("%s was not patched: %w", n.Name, err)}
 	var exit *ssh.ExitError
 	if errors.As(err, &exit) {
-		lines := redacted(exit.Stderr)
+		lines := session.Redacted(exit.Stderr)
 		fmt.Fprintf(u.ports.Log, "  %s was not patched:\n    %s\n", n.Name, strings.Join(lines, "\n    "))
-		failed.Err = fmt.Errorf("%s was not patched (exit status %d): %s", n.Name, exit.Status, lastLines(lines))
+		failed.Err = fmt.Errorf("%s was not patched (exit status %d): %s", n.Name, exit.Status, session.LastLines(lines))
 		switch exit.Status {
 		case packagesLocked:
 			failed.Reason = contract.ReasonPackagesLocked

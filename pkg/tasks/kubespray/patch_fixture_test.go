@@ -134,7 +134,7 @@ func (u *upgrading) setPatched(levels map[string]string) {
 	for i, n := range record.Nodes {
 		record.Nodes[i].Patched = levels[n.Name]
 	}
-	u.installed.data[contract.KeyInstalled] = string(asJSON(u.t, record))
+	u.installed.Data[contract.KeyInstalled] = string(asJSON(u.t, record))
 }
 
 // sorted sorts the patches and reboots among the changes, because nodes are patched in parallel.

@@ -20,7 +20,7 @@ func TestPatchOfAHalfPatchedNode(t *testing.T) {
 			record.Nodes[i].Target = &contract.Target{Patch: "a later one"}
 		}
 	}
-	u.installed.data[contract.KeyInstalled] = string(asJSON(t, record))
+	u.installed.Data[contract.KeyInstalled] = string(asJSON(t, record))
 	if _, err := u.run(); err != nil {
 		t.Fatalf("%v\n%s", err, &u.log)
 	}

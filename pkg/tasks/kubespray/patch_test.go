@@ -72,7 +72,7 @@ func TestPatchAfterAnUpgrade(t *testing.T) {
 	u.setLevels(map[string]string{"master-1": "1.34.3", "worker-1": "1.34.3", "worker-2": "1.34.3"})
 	record := u.now()
 	record.Request.KubernetesVersion = "1.33.7"
-	u.installed.data[contract.KeyInstalled] = string(asJSON(t, record))
+	u.installed.Data[contract.KeyInstalled] = string(asJSON(t, record))
 	if _, err := u.run(); err != nil {
 		t.Fatalf("%v\n%s", err, &u.log)
 	}

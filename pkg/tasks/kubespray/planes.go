@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -19,9 +20,9 @@ import (
 // planes changes what control planes know about each other. Kubespray changes this only when it
 // installs a cluster. Every method can be repeated, and changes nothing that is right already.
 type planes struct {
-	in     Input
+	in     session.Input
 	access node.Access
-	ports  Ports
+	ports  session.Ports
 	stay   []contract.Node // the control planes, in their order
 	gone   []contract.Node // control planes that have left or are leaving
 }
@@ -105,7 +106,7 @@ if [ -e /run/bpa-restart-kubelet ]; then systemctl restart kubelet; rm -f /run/b
 			return err
 		}
 		if files := strings.Fields(changed); len(files) > 0 {
-			fmt.Fprintf(p.ports.Log, "  %s uses its own API server now: %s\n", n.Name, printable(strings.Join(files, ", ")))
+			fmt.Fprintf(p.ports.Log, "  %s uses its own API server now: %s\n", n.Name, session.Printable(strings.Join(files, ", ")))
 		}
 	}
 	script, err := p.perGone(p.stay[0], correctInfo)
@@ -182,7 +183,7 @@ func (p planes) outdated(stored string, wanted []string) bool {
 func (p planes) forgetCertificates(ctx context.Context, names []string) error {
 	var files []string
 	for _, name := range names {
-		if !kubernetesName.MatchString(name) {
+		if !session.KubernetesName.MatchString(name) {
 			return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q is not the name of a node", name))
 		}
 		for _, kind := range []string{"member-", "admin-"} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 )
 
 func (p *planesFixture) join(address string) {
@@ -89,7 +90,7 @@ func (p *planesFixture) playbook(c process.Command, stdout, stderr io.Writer) in
 	_, group, _ := strings.Cut(hosts, "[etcd]\n")
 	group, _, _ = strings.Cut(group, "\n\n")
 	for i, n := range p.machines {
-		if !slices.Contains(limit, n.Name) || !slices.Contains(uids(p.in.Nodes), n.HostUID) {
+		if !slices.Contains(limit, n.Name) || !slices.Contains(session.HostUIDs(p.in.Nodes), n.HostUID) {
 			continue
 		}
 		isNew := !p.nodes[n.Name] || p.addresses[n.Name] != n.Address
@@ -128,7 +129,7 @@ func (p *planesFixture) resetBy(c process.Command, limit []string, stdout, stder
 		return status
 	}
 	for i, n := range p.machines {
-		if slices.Contains(limit, n.Name) && slices.Contains(uids(p.in.Nodes), n.HostUID) {
+		if slices.Contains(limit, n.Name) && slices.Contains(session.HostUIDs(p.in.Nodes), n.HostUID) {
 			p.disks[i].mu.Lock()
 			p.disks[i].report.Kubernetes, p.disks[i].report.Left = nil, []string{"link cni0"}
 			p.disks[i].mu.Unlock()

@@ -16,6 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 )
 
@@ -95,7 +96,7 @@ func newPlanes(t *testing.T, stacked bool, masters, workers, n int) *planesFixtu
 		}
 	}
 	record.EtcdNext = n + 1
-	p.installed.data[contract.KeyInstalled] = string(asJSON(t, record))
+	p.installed.Data[contract.KeyInstalled] = string(asJSON(t, record))
 	p.in.Request.Members, p.in.Request.EtcdNext, p.in.Request.Remove = record.Nodes, record.EtcdNext, nil
 	p.write("cluster/cluster-info", "data:\n  kubeconfig: |\n    server: https://10.60.0.1:6443\n")
 	for i := range masters {
@@ -122,7 +123,7 @@ func (p *planesFixture) rename(i int, name string) {
 	record := p.now()
 	if i < len(record.Nodes) {
 		record.Nodes[i].Name = name
-		p.installed.data[contract.KeyInstalled] = string(asJSON(p.t, record))
+		p.installed.Data[contract.KeyInstalled] = string(asJSON(p.t, record))
 	}
 }
 
@@ -305,8 +306,8 @@ func (p *planesFixture) grow(name string) {
 		states[m.HostUID] = contract.HostUsed
 	}
 	p.record(string(asJSON(p.t, states)))
-	p.installed.data[contract.KeyInstalled] = string(asJSON(p.t, record))
-	p.installed.data[contract.KeyJoined] = string(asJSON(p.t, uids(record.Nodes)))
+	p.installed.Data[contract.KeyInstalled] = string(asJSON(p.t, record))
+	p.installed.Data[contract.KeyJoined] = string(asJSON(p.t, session.HostUIDs(record.Nodes)))
 	p.disks[i].report, p.machines[i] = machine.Report{}, *n
 	p.in.Request.Members, p.in.Request.Installed = record.Nodes, p.in.Request.Installed[:i]
 	p.in.Playbook, p.in.Run, p.in.Request.Operation = contract.PlaybookInstall, "edge-1-add-2", contract.OperationAddControlPlane

@@ -10,6 +10,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ansible"
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -17,7 +18,7 @@ import (
 
 // count estimates the number of tasks in the playbook. It works in parallel, because reading
 // kubespray's playbooks takes some time, and sends the number once.
-func count(in Input) <-chan int {
+func count(in session.Input) <-chan int {
 	counted := make(chan int, 1)
 	go func() { counted <- ansible.CountTasks(os.DirFS(in.PlaybooksDir), in.Playbook) }()
 	return counted
@@ -26,13 +27,13 @@ func count(in Input) <-chan int {
 // play runs the playbook, reads its events, and returns its recap. It calls report with the
 // percentage and the step of the playbook. The channel counted delivers the estimated number of
 // tasks in the playbook.
-func play(ctx context.Context, in Input, f files, ports Ports, report func(percent int, step string), counted <-chan int) (string, error) {
+func play(ctx context.Context, in session.Input, f files, ports session.Ports, report func(percent int, step string), counted <-chan int) (string, error) {
 	expected := expect(ctx, in, ports, <-counted)
-	nodes := in.played()
-	fmt.Fprintf(ports.Log, "\nRunning %s on %s, at most %d at a time%s\n", in.Playbook, some(nodes, "node"), playbook.Forks(nodes), in.accelerated())
+	nodes := played(in)
+	fmt.Fprintf(ports.Log, "\nRunning %s on %s, at most %d at a time%s\n", in.Playbook, session.Count(nodes, "node"), playbook.Forks(nodes), accelerated(in))
 	recap, started, err := playbook.Run{
 		Task: contract.TaskKubespray, Name: in.Playbook, Command: command(in, f), Exec: ports.Playbook,
-		Expected: expected.tasks, Log: ports.Log, Report: report, Accelerated: len(in.accelerations()) > 0,
+		Expected: expected.tasks, Log: ports.Log, Report: report, Accelerated: len(accelerations(in)) > 0,
 	}.Do(ctx)
 	if err != nil {
 		if task.FailureOf(err).Accelerated {
@@ -44,22 +45,22 @@ func play(ctx context.Context, in Input, f files, ports Ports, report func(perce
 	return recap, nil
 }
 
-func command(in Input, f files) process.Command {
+func command(in session.Input, f files) process.Command {
 	args := []string{
-		"ansible-playbook", "-b", "-i", f.Inventory, "--private-key", f.Key, "--forks", strconv.Itoa(playbook.Forks(in.played())),
+		"ansible-playbook", "-b", "-i", f.Inventory, "--private-key", f.Key, "--forks", strconv.Itoa(playbook.Forks(played(in))),
 		"-e", "@" + f.ExtraVars,
 	}
-	if len(in.limit) > 0 {
-		args = append(args, "--limit", strings.Join(in.limit, ","))
+	if len(in.Limit) > 0 {
+		args = append(args, "--limit", strings.Join(in.Limit, ","))
 	}
-	if in.tags != "" {
-		args = append(args, "--tags", in.tags)
+	if in.Tags != "" {
+		args = append(args, "--tags", in.Tags)
 	}
 	return process.Command{Dir: in.PlaybooksDir, Args: append(args, in.Playbook), Env: f.Env(in.PlaybooksDir)}
 }
 
 // accelerations returns the accelerations of the playbook that are on.
-func (in Input) accelerations() []string {
+func accelerations(in session.Input) []string {
 	if in.Request.Unaccelerated != "" {
 		return nil
 	}
@@ -67,17 +68,17 @@ func (in Input) accelerations() []string {
 }
 
 // accelerated names the accelerations of the playbook that are on, for the log.
-func (in Input) accelerated() string {
-	if on := in.accelerations(); len(on) > 0 {
+func accelerated(in session.Input) string {
+	if on := accelerations(in); len(on) > 0 {
 		return ", accelerated by " + strings.Join(on, ", ")
 	}
-	return ", without acceleration" + in.unaccelerated()
+	return ", without acceleration" + in.Unaccelerated()
 }
 
 // played returns the number of nodes on which the playbook runs.
-func (in Input) played() int {
-	if len(in.limit) > 0 {
-		return len(in.limit)
+func played(in session.Input) int {
+	if len(in.Limit) > 0 {
+		return len(in.Limit)
 	}
 	return len(in.Nodes)
 }

@@ -12,6 +12,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 )
 
 // mirrorAnnotation is on the API object of a static pod. Such a pod cannot be evicted.
@@ -43,7 +45,7 @@ func movable(phase, mirror string, owners []string) bool {
 }
 
 // String returns NAMESPACE/NAME for a message.
-func (p pod) String() string { return printable(p.Metadata.Namespace + "/" + p.Metadata.Name) }
+func (p pod) String() string { return session.Printable(p.Metadata.Namespace + "/" + p.Metadata.Name) }
 
 // podsOn returns the pods that a drain of the node must remove.
 func (w *watch) podsOn(ctx context.Context, name string) ([]pod, error) {
@@ -104,7 +106,9 @@ type budget struct {
 	Status   struct{ DisruptionsAllowed int }
 }
 
-func (b budget) String() string { return printable(b.Metadata.Namespace + "/" + b.Metadata.Name) }
+func (b budget) String() string {
+	return session.Printable(b.Metadata.Namespace + "/" + b.Metadata.Name)
+}
 
 // covers reports whether the budget counts the pod.
 func (b budget) covers(p pod) bool {

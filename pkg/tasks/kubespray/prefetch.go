@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
@@ -21,15 +22,15 @@ var prefetchPlay []byte
 
 // prefetch lets the nodes of the playbook begin to fetch files and images, and returns a function that ends this. The
 // playbook does not depend on it: it fetches itself what it does not find. The function must be called after the playbook.
-func prefetch(ctx context.Context, in Input, pins ssh.Pins, ports Ports) (end func()) {
-	if !in.prefetches() {
+func prefetch(ctx context.Context, in session.Input, pins ssh.Pins, ports session.Ports) (end func()) {
+	if !prefetches(in) {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := in.fetch(ctx, pins, ports); err != nil && ctx.Err() == nil {
+		if err := fetch(ctx, in, pins, ports); err != nil && ctx.Err() == nil {
 			fmt.Fprintf(ports.Log, "Not everything was prefetched, so the playbook fetches the rest: %v\n", err)
 		}
 	}()
@@ -41,14 +42,14 @@ func prefetch(ctx context.Context, in Input, pins ssh.Pins, ports Ports) (end fu
 
 // prefetches reports whether the playbook installs nodes with kubespray's roles. An upgrade fetches
 // before it takes a node out of service.
-func (in Input) prefetches() bool {
-	return slices.Contains(in.accelerations(), acceleration.Prefetch) &&
-		(in.Playbook == contract.PlaybookInstall || in.Playbook == contract.PlaybookScale) && in.tags == "" &&
+func prefetches(in session.Input) bool {
+	return slices.Contains(accelerations(in), acceleration.Prefetch) &&
+		(in.Playbook == contract.PlaybookInstall || in.Playbook == contract.PlaybookScale) && in.Tags == "" &&
 		exists(filepath.Join(in.PlaybooksDir, "roles", "kubespray_defaults"))
 }
 
 // fetch runs prefetchPlay on the nodes of the playbook.
-func (in Input) fetch(ctx context.Context, pins ssh.Pins, ports Ports) error {
+func fetch(ctx context.Context, in session.Input, pins ssh.Pins, ports session.Ports) error {
 	in.ScratchDir = filepath.Join(in.ScratchDir, "prefetch")
 	files, err := prepare(in, pins)
 	if err != nil {

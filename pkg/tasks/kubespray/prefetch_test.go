@@ -13,6 +13,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
 )
 
@@ -90,20 +91,20 @@ func TestPrefetch(t *testing.T) {
 }
 
 func TestNoPrefetch(t *testing.T) {
-	for name, change := range map[string]func(*Input){
-		"switched off":              func(in *Input) { in.Request.SwitchedOff = []string{acceleration.Prefetch} },
-		"all switched off":          func(in *Input) { in.Request.SwitchedOff = []string{acceleration.All} },
-		"an upgrade":                func(in *Input) { in.Playbook = contract.PlaybookUpgrade },
-		"a reset":                   func(in *Input) { in.Playbook = contract.PlaybookReset },
-		"a part of the playbook":    func(in *Input) { in.tags = "master" },
-		"playbooks of another kind": func(in *Input) { in.PlaybooksDir = t.TempDir() },
+	for name, change := range map[string]func(*session.Input){
+		"switched off":              func(in *session.Input) { in.Request.SwitchedOff = []string{acceleration.Prefetch} },
+		"all switched off":          func(in *session.Input) { in.Request.SwitchedOff = []string{acceleration.All} },
+		"an upgrade":                func(in *session.Input) { in.Playbook = contract.PlaybookUpgrade },
+		"a reset":                   func(in *session.Input) { in.Playbook = contract.PlaybookReset },
+		"a part of the playbook":    func(in *session.Input) { in.Tags = "master" },
+		"playbooks of another kind": func(in *session.Input) { in.PlaybooksDir = t.TempDir() },
 	} {
 		w := newFixture(t, 0)
 		withRoles(t, w)
-		if !w.in.prefetches() {
+		if !prefetches(w.in) {
 			t.Fatal("an installation does not prefetch")
 		}
-		if change(&w.in); w.in.prefetches() {
+		if change(&w.in); prefetches(w.in) {
 			t.Errorf("%s: prefetches", name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -16,7 +17,7 @@ import (
 // control planes. The kubelet restarts a proxy whose configuration has changed. The workers follow
 // in two parts, so that never all proxies restart at the same time. A worker that is not Ready is left
 // out: otherwise a dead one would keep the change of the control planes from its end.
-func updateProxies(ctx context.Context, in Input, access node.Access, ports Ports, report func(percent int, step string)) error {
+func updateProxies(ctx context.Context, in session.Input, access node.Access, ports session.Ports, report func(percent int, step string)) error {
 	if tag, err := proxyTag(in.GroupVars); err != nil || tag == "" {
 		return err
 	}
@@ -28,7 +29,7 @@ func updateProxies(ctx context.Context, in Input, access node.Access, ports Port
 }
 
 // updateProxiesOf is updateProxies for these workers.
-func updateProxiesOf(ctx context.Context, in Input, access node.Access, ports Ports, workers []string, report func(percent int, step string)) error {
+func updateProxiesOf(ctx context.Context, in session.Input, access node.Access, ports session.Ports, workers []string, report func(percent int, step string)) error {
 	tag, err := proxyTag(in.GroupVars)
 	if err != nil || tag == "" {
 		return err
@@ -36,8 +37,8 @@ func updateProxiesOf(ctx context.Context, in Input, access node.Access, ports Po
 	half := (len(workers) + 1) / 2
 	for part := range slices.Chunk(workers, max(half, 1)) {
 		run := in
-		run.Playbook, run.limit, run.fresh, run.tags, run.alone = contract.PlaybookInstall, part, nil, tag, true
-		if i := slices.IndexFunc(part, func(name string) bool { return !kubernetesName.MatchString(name) }); i >= 0 {
+		run.Playbook, run.Limit, run.Fresh, run.Tags, run.Alone = contract.PlaybookInstall, part, nil, tag, true
+		if i := slices.IndexFunc(part, func(name string) bool { return !session.KubernetesName.MatchString(name) }); i >= 0 {
 			return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q is not the name of a node", part[i]))
 		}
 		fmt.Fprintf(ports.Log, "\nThe proxies on these workers get the new addresses of the control planes: %s\n", strings.Join(part, ", "))
@@ -56,8 +57,8 @@ func updateProxiesOf(ctx context.Context, in Input, access node.Access, ports Po
 }
 
 // readyWorkers returns the names of the workers that are Ready, and names the others in the log.
-func readyWorkers(ctx context.Context, in Input, access node.Access, ports Ports) ([]string, error) {
-	workers := without(namesOf(in.Nodes), namesOf(node.ControlPlanes(in.Nodes)))
+func readyWorkers(ctx context.Context, in session.Input, access node.Access, ports session.Ports) ([]string, error) {
+	workers := session.Without(session.Names(in.Nodes), session.Names(node.ControlPlanes(in.Nodes)))
 	if len(workers) == 0 {
 		return nil, nil
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 )
 
 func TestProxyTag(t *testing.T) {
@@ -73,7 +75,7 @@ func TestProxiesOfWorkersThatAreDown(t *testing.T) {
 			if !slices.Contains(p.did, "proxies worker-1") || slices.ContainsFunc(p.did, func(what string) bool { return strings.Contains(what, "worker-2") }) {
 				t.Errorf("changes %v", p.did)
 			}
-			if record := p.now(); named(record.Nodes, "master-3") || len(record.Leaving) > 0 || !named(record.Nodes, "worker-2") {
+			if record := p.now(); session.HasName(record.Nodes, "master-3") || len(record.Leaving) > 0 || !session.HasName(record.Nodes, "worker-2") {
 				t.Errorf("record %+v", record)
 			}
 			p.did, p.nodes["worker-2"] = nil, true

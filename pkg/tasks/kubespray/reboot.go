@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -30,7 +31,7 @@ func (u *upgrader) reboot(ctx context.Context, n contract.Node, before string) e
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	started, requested, last := time.Now(), false, errSameBoot
-	for pause := u.in.firstPause(); ; pause = min(2*pause, longestPause) {
+	for pause := u.in.FirstPause(); ; pause = min(2*pause, session.LongestPause) {
 		raw, err := u.script(limited, n, u.in.ProbeLimit, bootScript)
 		if id := strings.TrimSpace(string(raw)); err == nil && id != "" && id != before {
 			fmt.Fprintf(u.ports.Log, "  %s has booted again after %s\n", n.Name, time.Since(started).Round(time.Second))
@@ -45,7 +46,7 @@ func (u *upgrader) reboot(ctx context.Context, n contract.Node, before string) e
 			if errors.As(lost, &exit) {
 				return &task.Error{Reason: contract.ReasonPlaybookFailed, Host: n.Name, Step: "reboot", Err: fmt.Errorf(
 					"the packages of %s are patched, but systemctl reboot failed with exit status %d: %s. Reboot the machine, then run: %s",
-					n.Name, exit.Status, lastLines(redacted(exit.Stderr)), u.retry())}
+					n.Name, exit.Status, session.LastLines(session.Redacted(exit.Stderr)), u.retry())}
 			}
 			requested = lost == nil // else the machine is going down, or the request was lost
 		}
@@ -55,10 +56,10 @@ func (u *upgrader) reboot(ctx context.Context, n contract.Node, before string) e
 		if wait(limited, pause) {
 			continue
 		}
-		if err := stopped(ctx, "the patch"); err != nil {
+		if err := session.Stopped(ctx, "the patch"); err != nil {
 			return err
 		}
-		failed := &task.Error{Reason: reason(last), Host: n.Name, Step: "reboot", Err: fmt.Errorf(
+		failed := &task.Error{Reason: session.Reason(last), Host: n.Name, Step: "reboot", Err: fmt.Errorf(
 			"the packages of %s are patched, but the machine has not booted again within %s: %w. Look at its console; the next attempt continues", n.Name, limit, last)}
 		if errors.Is(last, errSameBoot) {
 			failed.Reason = contract.ReasonTaskTimedOut
@@ -70,11 +71,11 @@ func (u *upgrader) reboot(ctx context.Context, n contract.Node, before string) e
 // checkReboot checks that etcd has a majority while a control plane node boots: another member may have
 // failed since the drain began. The next attempt finds that the node must boot again.
 func (u *upgrader) checkReboot(ctx context.Context, n contract.Node) error {
-	if rankOfRole(n) != 0 {
+	if session.RoleRank(n) != 0 {
 		return nil
 	}
 	if err := u.spares(ctx, n); err != nil {
-		if stop := stopped(ctx, "the patch"); stop != nil {
+		if stop := session.Stopped(ctx, "the patch"); stop != nil {
 			return stop
 		}
 		return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: n.Name, Step: "reboot", Err: fmt.Errorf(

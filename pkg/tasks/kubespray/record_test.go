@@ -29,7 +29,7 @@ func (w *fixture) states() (contract.HostStates, bool) {
 	return states, text != ""
 }
 
-func (w *fixture) record(text string) { w.installed.data = map[string]string{contract.KeyHosts: text} }
+func (w *fixture) record(text string) { w.installed.Data = map[string]string{contract.KeyHosts: text} }
 
 func (w *fixture) expectStates(want contract.HostStates) {
 	w.t.Helper()
@@ -66,12 +66,12 @@ func TestHostsAreRecordedBeforeTheFirstChange(t *testing.T) {
 // If the record cannot be written, nothing is changed.
 func TestNothingIsChangedWithoutARecord(t *testing.T) {
 	w := newFixture(t, 1)
-	w.installed.err = apierrors.NewServiceUnavailable("etcd is full")
+	w.installed.Err = apierrors.NewServiceUnavailable("etcd is full")
 	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonAPIUnavailable {
 		t.Errorf("Run: %v", err)
 	}
 	w.expectUntouched()
-	w.installed.err = nil
+	w.installed.Err = nil
 	w.record("not JSON")
 	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonInvalidRequest {
 		t.Errorf("Run: %v", err)
@@ -85,7 +85,7 @@ func TestRunOfAnOlderController(t *testing.T) {
 	maps := schema.GroupResource{Resource: "configmaps"}
 	for _, err := range []error{apierrors.NewNotFound(maps, "edge-1-installed"), apierrors.NewForbidden(maps, "edge-1-installed", errors.New("no rule"))} {
 		w := newFixture(t, 1)
-		w.installed.err = fmt.Errorf("read ConfigMap edge-1-installed: %w", err)
+		w.installed.Err = fmt.Errorf("read ConfigMap edge-1-installed: %w", err)
 		_, err := w.run()
 		if f := task.FailureOf(err); f.Reason != contract.ReasonVersionSkew || !f.Reason.Transient() || !strings.Contains(f.Message, "older build of BPA") {
 			t.Errorf("failure %+v", f)

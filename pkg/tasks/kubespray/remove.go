@@ -11,6 +11,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/shrink"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -28,16 +29,16 @@ const (
 
 // remover removes nodes from a cluster that stays.
 type remover struct {
-	in       Input // with the nodes of the record, and those nodes of the run that are not in it
+	in       session.Input // with the nodes of the record, and those nodes of the run that are not in it
 	key      ssh.Key
-	ports    Ports
+	ports    session.Ports
 	progress *playbook.Progress
-	members  *installed
+	members  *session.ClusterRecord
 	w        *watch          // asks the control planes that stay
 	ready    map[string]bool // the registered nodes at the start, and whether they are Ready
 	leave    []contract.Node // in this order
 	left     undrained       // nodes of the request that stay until the next run
-	c        contact         // with the visits of the machines of leave
+	c        session.Contact // with the visits of the machines of leave
 	absent   []absence       // machines that are left out of the reset
 }
 
@@ -47,25 +48,25 @@ type remover struct {
 // that are drained are in Leaving. Each step can be repeated. An attempt that was interrupted is
 // continued by the next one: nodes in Draining that do not leave any more are uncordoned, and nodes
 // in Leaving are removed without another drain, whatever the request says.
-func remove(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress) (string, error) {
+func remove(ctx context.Context, in session.Input, key ssh.Key, ports session.Ports, progress *playbook.Progress) (string, error) {
 	if in.Request.Remove == nil {
 		return "", task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the request of %s does not say which nodes leave", in.Playbook))
 	}
 	progress.Set(0, "Choose the nodes to remove")
-	known, err := recall(ctx, in, ports)
+	known, err := session.Recall(ctx, in, ports)
 	if err != nil {
 		return "", err
 	}
-	members, err := readInstalled(ctx, ports.Installed)
+	members, err := session.ReadClusterRecord(ctx, ports.Installed)
 	if err != nil {
 		return "", err
 	}
-	if err := members.rebuild(ctx, in.Request); err != nil {
+	if err := members.Rebuild(ctx, in.Request); err != nil {
 		return "", err
 	}
 	r := &remover{in: in, key: key, ports: ports, progress: progress, members: members, c: known}
-	r.in.Nodes = union(members.now.Nodes, in.Nodes, in.Request.Remove.Nodes)
-	r.in.Request.Members, r.in.Request.EtcdNext = members.now.Nodes, members.now.EtcdNext
+	r.in.Nodes = session.MergeNodes(members.Now.Nodes, in.Nodes, in.Request.Remove.Nodes)
+	r.in.Request.Members, r.in.Request.EtcdNext = members.Now.Nodes, members.Now.EtcdNext
 	if err := r.repin(ctx); err != nil {
 		return "", err
 	}
@@ -73,7 +74,7 @@ func remove(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 		return "", err
 	}
 	defer r.w.close()
-	if err := r.uncordon(ctx, without(members.now.Draining, namesOf(r.leave))); err != nil {
+	if err := r.uncordon(ctx, session.Without(members.Now.Draining, session.Names(r.leave))); err != nil {
 		return "", err
 	}
 	run := r.run
@@ -83,17 +84,17 @@ func remove(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 	if err := run(ctx); err != nil {
 		return "", err
 	}
-	staying := r.in.only(r.stay())
-	staying.Request.Members, staying.Request.EtcdNext = members.now.Nodes, members.now.EtcdNext
-	if staying.beside(members) {
-		staying.sick = staying.sickIn(r.ready, members)
+	staying := r.in.For(r.stay())
+	staying.Request.Members, staying.Request.EtcdNext = members.Now.Nodes, members.Now.EtcdNext
+	if staying.ChangesPart(members) {
+		staying.Sick = staying.SickIn(r.ready, members)
 	}
 	if in.Request.Operation == contract.OperationRemoveControlPlane {
 		if err := awaitMembers(ctx, staying, r.w.access, ports); err != nil {
 			return "", err
 		}
 	}
-	return r.recap(), finish(ctx, staying, key, r.c.pins, ports, progress)
+	return r.recap(), finish(ctx, staying, key, r.c.Pins, ports, progress)
 }
 
 // errNoControlPlane reports that a removal would leave no control plane.
@@ -101,18 +102,18 @@ var errNoControlPlane = task.Because(contract.ReasonInvalidRequest, errors.New("
 
 // choose finds the nodes that leave, and connects to a control plane that stays.
 func (r *remover) choose(ctx context.Context) error {
-	begun := slices.Concat(r.in.Request.Remove.Nodes, r.members.now.Leaving)
-	access := node.Access{Dial: r.ports.Dial, Request: r.in.Request, Key: r.key, Pins: r.c.pins, Limit: r.in.ConnectLimit}
+	begun := slices.Concat(r.in.Request.Remove.Nodes, r.members.Now.Leaving)
+	access := node.Access{Dial: r.ports.Dial, Request: r.in.Request, Key: r.key, Pins: r.c.Pins, Limit: r.in.ConnectLimit}
 	staying := r.controlPlanes(begun)
 	if len(staying) == 0 { // a lost host can work, for example one in quarantine
-		r.in.Request.Kept = without(r.in.Request.Kept, namesOf(node.ControlPlanes(r.in.Nodes)))
+		r.in.Request.Kept = session.Without(r.in.Request.Kept, session.Names(node.ControlPlanes(r.in.Nodes)))
 		staying = r.controlPlanes(begun)
 	}
 	if len(staying) == 0 {
 		return errNoControlPlane
 	}
 	var err error
-	if r.w, err = newWatch(ctx, r.in.only(staying), access); err != nil {
+	if r.w, err = newWatch(ctx, r.in.For(staying), access); err != nil {
 		return err
 	}
 	if r.ready, err = r.w.registered(ctx); err != nil {
@@ -124,10 +125,10 @@ func (r *remover) choose(ctx context.Context) error {
 			return unanswered("choose the nodes that leave", err)
 		}
 	}
-	for _, name := range shrink.Leaving(*r.in.Request.Remove, r.members.now, pods) {
+	for _, name := range shrink.Leaving(*r.in.Request.Remove, r.members.Now, pods) {
 		i := slices.IndexFunc(r.in.Nodes, func(n contract.Node) bool { return n.Name == name })
 		switch {
-		case !kubernetesName.MatchString(name):
+		case !session.KubernetesName.MatchString(name):
 			return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q is not the name of a node", name))
 		case i < 0:
 			fmt.Fprintf(r.ports.Log, "Node %s has left the cluster already\n", name)
@@ -142,21 +143,21 @@ func (r *remover) choose(ctx context.Context) error {
 // questions. Kubespray works through the first control plane, so those that leave are the last
 // ones.
 func (r *remover) order() error {
-	r.in.Request.Remove = &contract.Removal{Nodes: namesOf(r.leave), Alive: r.in.Request.Remove.Alive, DrainSeconds: r.in.Request.Remove.DrainSeconds, DrainsSeconds: r.in.Request.Remove.DrainsSeconds}
+	r.in.Request.Remove = &contract.Removal{Nodes: session.Names(r.leave), Alive: r.in.Request.Remove.Alive, DrainSeconds: r.in.Request.Remove.DrainSeconds, DrainsSeconds: r.in.Request.Remove.DrainsSeconds}
 	r.in.Nodes, _ = inventory.Members(r.in.Request, r.in.Nodes)
-	staying := r.controlPlanes(namesOf(r.leave))
+	staying := r.controlPlanes(session.Names(r.leave))
 	if len(staying) == 0 {
 		return errNoControlPlane
 	}
 	r.w.close()
-	r.w.in = r.in.only(staying)
+	r.w.in = r.in.For(staying)
 	if kept := r.kept(); len(kept) > 0 {
-		fmt.Fprintf(r.ports.Log, "These lost nodes stay, and this run does not wait for them: %s\n", names(kept))
+		fmt.Fprintf(r.ports.Log, "These lost nodes stay, and this run does not wait for them: %s\n", session.JoinNames(kept))
 	}
 	if len(r.leave) == 0 {
 		fmt.Fprintf(r.ports.Log, "No node is left to remove\n")
 	} else {
-		fmt.Fprintf(r.ports.Log, "These nodes leave: %s. These stay: %s\n", names(r.leave), names(r.stay()))
+		fmt.Fprintf(r.ports.Log, "These nodes leave: %s. These stay: %s\n", session.JoinNames(r.leave), session.JoinNames(r.stay()))
 	}
 	return nil
 }
@@ -164,7 +165,7 @@ func (r *remover) order() error {
 // controlPlanes returns the control planes of the record, except those that leave, and lost ones.
 func (r *remover) controlPlanes(leave []string) []contract.Node {
 	return slices.DeleteFunc(node.ControlPlanes(r.in.Nodes), func(n contract.Node) bool {
-		return slices.Contains(leave, n.Name) || !named(r.members.now.Nodes, n.Name) || slices.Contains(r.in.Request.Kept, n.Name)
+		return slices.Contains(leave, n.Name) || !session.HasName(r.members.Now.Nodes, n.Name) || slices.Contains(r.in.Request.Kept, n.Name)
 	})
 }
 
@@ -172,7 +173,7 @@ func (r *remover) controlPlanes(leave []string) []contract.Node {
 // or waits for them.
 func (r *remover) stay() []contract.Node {
 	return slices.DeleteFunc(slices.Clone(r.in.Nodes), func(n contract.Node) bool {
-		return named(r.leave, n.Name) || !named(r.members.now.Nodes, n.Name) || slices.Contains(r.in.Request.Kept, n.Name)
+		return session.HasName(r.leave, n.Name) || !session.HasName(r.members.Now.Nodes, n.Name) || slices.Contains(r.in.Request.Kept, n.Name)
 	})
 }
 
@@ -191,13 +192,13 @@ func (r *remover) run(ctx context.Context) error {
 	if err := r.drain(ctx); err != nil {
 		return err
 	}
-	err := r.members.change(ctx, func(next *contract.Installed) {
+	err := r.members.Change(ctx, func(next *contract.Installed) {
 		for _, n := range r.leave {
-			if named(next.Nodes, n.Name) {
-				next.Leaving = with(next.Leaving, []string{n.Name})
+			if session.HasName(next.Nodes, n.Name) {
+				next.Leaving = session.With(next.Leaving, []string{n.Name})
 			}
 		}
-		next.Draining = without(next.Draining, namesOf(r.leave))
+		next.Draining = session.Without(next.Draining, session.Names(r.leave))
 	})
 	if err != nil {
 		return err
@@ -206,7 +207,7 @@ func (r *remover) run(ctx context.Context) error {
 		return err
 	}
 	errs := r.empty(ctx)
-	if err := stopped(ctx, "the removal"); err != nil {
+	if err := session.Stopped(ctx, "the removal"); err != nil {
 		return err
 	}
 	if err := r.deleteNodes(ctx); err != nil {
@@ -230,15 +231,15 @@ func (r *remover) drain(ctx context.Context) (err error) {
 		return r.left.why
 	}
 	var leave []contract.Node
-	var visits []visit
+	var visits []session.Visit
 	for i, n := range r.leave {
-		if !named(r.left.nodes, n.Name) {
-			leave, visits = append(leave, n), append(visits, r.c.visits[i])
+		if !session.HasName(r.left.nodes, n.Name) {
+			leave, visits = append(leave, n), append(visits, r.c.Visits[i])
 		}
 	}
-	r.leave, r.c.nodes, r.c.visits = leave, leave, visits
-	r.absent = slices.DeleteFunc(r.absent, func(a absence) bool { return named(r.left.nodes, a.node.Name) })
-	r.in.Request.Remove.Nodes = namesOf(leave)
+	r.leave, r.c.Nodes, r.c.Visits = leave, leave, visits
+	r.absent = slices.DeleteFunc(r.absent, func(a absence) bool { return session.HasName(r.left.nodes, a.node.Name) })
+	r.in.Request.Remove.Nodes = session.Names(leave)
 	return nil
 }
 
@@ -247,32 +248,32 @@ func (r *remover) drain(ctx context.Context) (err error) {
 // and its pods would go on running beside those that replace them.
 func (r *remover) meet(ctx context.Context) error {
 	r.progress.Set(1, "Connect to the hosts of the nodes that leave")
-	in := r.in.only(r.leave)
+	in := r.in.For(r.leave)
 	in.Request.OperatingSystem = "" // does not matter here
 	var err error
-	if r.c, err = meet(ctx, in, r.key, r.ports); err != nil {
+	if r.c, err = session.Connect(ctx, in, r.key, r.ports); err != nil {
 		return err
 	}
-	correctable := slices.Clone(r.c.visits)
+	correctable := slices.Clone(r.c.Visits)
 	for i, n := range r.leave {
-		why := gone(r.c.visits[i].err)
+		why := session.WhyAbsent(r.c.Visits[i].Err)
 		if why == "" {
 			continue
 		}
-		correctable[i].err = nil
+		correctable[i].Err = nil
 		if !r.ready[n.Name] && slices.Contains(r.in.Request.Remove.Alive, n.Name) {
 			return &task.Error{Reason: contract.ReasonHostUnreachable, Host: n.Name, Step: "connect by SSH",
 				Err: fmt.Errorf("node %s is not Ready any more, and its host %s %s. Nothing was changed. Its host is powered off before another one replaces it, if Metal3 can do that (%w)",
-					n.Name, n.Host, why, r.c.visits[i].err)}
+					n.Name, n.Host, why, r.c.Visits[i].Err)}
 		}
-		if r.ready[n.Name] && named(r.members.now.Nodes, n.Name) {
-			return &task.Error{Reason: reason(r.c.visits[i].err), Host: n.Name, Step: "connect by SSH",
+		if r.ready[n.Name] && session.HasName(r.members.Now.Nodes, n.Name) {
+			return &task.Error{Reason: session.Reason(r.c.Visits[i].Err), Host: n.Name, Step: "connect by SSH",
 				Err: fmt.Errorf("node %s is Ready, but its host %s %s, so the node cannot be removed: its pods would go on running. Nothing was changed. "+
-					"Repair the access to the host, or switch the machine off: a node that is not Ready is removed without its host (%w)", n.Name, n.Host, why, r.c.visits[i].err)}
+					"Repair the access to the host, or switch the machine off: a node that is not Ready is removed without its host (%w)", n.Name, n.Host, why, r.c.Visits[i].Err)}
 		}
 		r.absent = append(r.absent, absence{n, why})
 	}
-	return worst(in, correctable)
+	return session.Worst(in, correctable)
 }
 
 // eachMember calls do for the control planes that leave.
@@ -295,8 +296,8 @@ func (r *remover) toDrain() []contract.Node {
 	}
 	return slices.DeleteFunc(slices.Clone(r.leave), func(n contract.Node) bool {
 		ready, registered := r.ready[n.Name]
-		mayWork := ready || named(r.members.now.Nodes, n.Name) && !slices.Contains(r.in.Request.Lost, n.Name)
-		return !registered || !mayWork || slices.Contains(r.members.now.Leaving, n.Name)
+		mayWork := ready || session.HasName(r.members.Now.Nodes, n.Name) && !slices.Contains(r.in.Request.Lost, n.Name)
+		return !registered || !mayWork || slices.Contains(r.members.Now.Leaving, n.Name)
 	})
 }
 
@@ -306,12 +307,12 @@ func (r *remover) recap() string {
 	if len(r.leave) == 0 {
 		return "no node is left to remove"
 	}
-	text := []string{some(len(r.leave), "node") + " removed: " + names(r.leave)}
+	text := []string{session.Count(len(r.leave), "node") + " removed: " + session.JoinNames(r.leave)}
 	for _, a := range r.absent {
 		text = append(text, a.node.Host+" "+a.why+", so it was not reset")
 	}
 	if len(r.left.nodes) > 0 {
-		text = append(text, names(r.left.nodes)+" not drained yet")
+		text = append(text, session.JoinNames(r.left.nodes)+" not drained yet")
 	}
 	return task.Cut(strings.Join(text, "; "), contract.MaxText)
 }

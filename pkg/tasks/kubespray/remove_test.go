@@ -16,6 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -109,7 +110,7 @@ func TestRemovalThatIsKilled(t *testing.T) {
 			t.Errorf("killed %s: a node that stays was changed: %v", before, l.did)
 		}
 		for i := 1; i <= 2; i++ {
-			if r := l.disks[i].report; !empty(r) {
+			if r := l.disks[i].report; !session.IsEmpty(r) {
 				t.Errorf("killed %s: machine %d has %v", before, i+1, r)
 			}
 		}
@@ -130,7 +131,7 @@ func TestRemovalWithoutADrain(t *testing.T) {
 			l.shrink(1)
 			record := l.now()
 			record.Leaving = []string{"worker-2"}
-			l.installed.data[contract.KeyInstalled] = string(asJSON(l.t, record))
+			l.installed.Data[contract.KeyInstalled] = string(asJSON(l.t, record))
 		}, []string{"save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2", "authorize worker-2"}, []string{"master-1", "worker-1"}, "1 node removed: worker-2"},
 		"the host is lost and does not answer": {func(l *living) {
 			l.in.Request.Remove = &contract.Removal{Nodes: []string{"worker-2"}}
@@ -157,7 +158,7 @@ func TestRemovalWithoutADrain(t *testing.T) {
 			l.nodes["worker-2"] = false
 			record := l.now()
 			record.Nodes = record.Nodes[:2]
-			l.installed.data[contract.KeyInstalled] = string(asJSON(l.t, record))
+			l.installed.Data[contract.KeyInstalled] = string(asJSON(l.t, record))
 		}, []string{"save worker-2", "reset.yml worker-2", "clean worker-2", "authorize worker-2", "delete worker-2"}, []string{"master-1", "worker-1"}, "1 node removed: worker-2"},
 		"the machine is empty": {func(l *living) {
 			l.in.Request.Remove = &contract.Removal{Nodes: []string{"worker-2"}}
@@ -216,7 +217,7 @@ func TestRemovalWhoseResetFails(t *testing.T) {
 		t.Fatalf("failure %+v\n%s", f, &l.log)
 	}
 	record := l.now()
-	if diff := cmp.Diff([]string{"master-1", "worker-1", "worker-2"}, namesOf(record.Nodes)); diff != "" || !slices.Equal(record.Leaving, []string{"worker-2"}) {
+	if diff := cmp.Diff([]string{"master-1", "worker-1", "worker-2"}, session.Names(record.Nodes)); diff != "" || !slices.Equal(record.Leaving, []string{"worker-2"}) {
 		t.Errorf("leaving %v, nodes (-want +got):\n%s", record.Leaving, diff)
 	}
 	l.disks[2].before = healthy
@@ -237,8 +238,8 @@ func TestRemovalThatIsRefused(t *testing.T) {
 	}{
 		"no removal":                {func(l *living) { l.in.Request.Remove = nil }, contract.ReasonInvalidRequest, "does not say which nodes leave"},
 		"the only control plane":    {func(l *living) { l.in.Request.Remove.Nodes = []string{"master-1"} }, contract.ReasonInvalidRequest, "delete the Provisioning"},
-		"the members are not known": {func(l *living) { delete(l.installed.data, contract.KeyInstalled); l.in.Request.Members = nil }, contract.ReasonInvalidRequest, "which nodes the cluster has"},
-		"the record is unreadable":  {func(l *living) { l.installed.data[contract.KeyInstalled] = "{" }, contract.ReasonInvalidRequest, "installed.json"},
+		"the members are not known": {func(l *living) { delete(l.installed.Data, contract.KeyInstalled); l.in.Request.Members = nil }, contract.ReasonInvalidRequest, "which nodes the cluster has"},
+		"the record is unreadable":  {func(l *living) { l.installed.Data[contract.KeyInstalled] = "{" }, contract.ReasonInvalidRequest, "installed.json"},
 		"a live node, but no SSH":   {func(l *living) { l.servers[2].Stop() }, contract.ReasonHostUnreachable, "node worker-2 is Ready, but its host host-3 did not answer"},
 		"in quarantine, and not alive any more": {func(l *living) {
 			l.in.Request.Remove.Alive, l.in.Request.Lost, l.nodes["worker-2"] = []string{"worker-2"}, []string{"worker-2"}, false
@@ -271,7 +272,7 @@ func TestRemovalThatIsRefused(t *testing.T) {
 // The record of a cluster that an older build installed is rebuilt from the request.
 func TestRemovalWithoutARecord(t *testing.T) {
 	l := newLiving(t, 2)
-	delete(l.installed.data, contract.KeyInstalled)
+	delete(l.installed.Data, contract.KeyInstalled)
 	l.in.Request.Remove.Nodes = []string{"worker-1"}
 	if _, err := l.run(); err != nil {
 		t.Fatalf("%v\n%s", err, &l.log)
@@ -290,7 +291,7 @@ func TestRemovalWhileAnotherNodeIsLost(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &l.log)
 	}
 	l.expectDid("cordon worker-3", "drain worker-3", "save worker-3", "remove-node.yml worker-3", "save worker-3", "clean worker-3", "authorize worker-3")
-	if record := l.now(); !slices.Equal(namesOf(record.Nodes), []string{"master-1", "worker-2", "worker-1"}) || record.Request.Kept != nil {
+	if record := l.now(); !slices.Equal(session.Names(record.Nodes), []string{"master-1", "worker-2", "worker-1"}) || record.Request.Kept != nil {
 		t.Errorf("record %+v", record)
 	}
 	if _, there := l.nodes["worker-1"]; !there {

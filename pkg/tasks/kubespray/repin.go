@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 )
 
 // repin pins the host keys of members that have none, because a user has deleted their lines: no other run
@@ -12,25 +13,25 @@ import (
 // no pin; the check of the cluster reports its node.
 func (r *remover) repin(ctx context.Context) error {
 	missing := slices.DeleteFunc(slices.Clone(r.in.Nodes), func(n contract.Node) bool {
-		known := r.c.pins.Of(n.HostUID) != nil || slices.Contains(r.in.Request.Lost, n.Name)
-		return known || n.Address == "" || !named(r.members.now.Nodes, n.Name)
+		known := r.c.Pins.Of(n.HostUID) != nil || slices.Contains(r.in.Request.Lost, n.Name)
+		return known || n.Address == "" || !session.HasName(r.members.Now.Nodes, n.Name)
 	})
 	if len(missing) == 0 {
 		return nil
 	}
-	r.progress.Set(0, "Pin the SSH host keys of "+names(missing))
-	in := r.in.only(missing)
+	r.progress.Set(0, "Pin the SSH host keys of "+session.JoinNames(missing))
+	in := r.in.For(missing)
 	in.Request.OperatingSystem = "" // does not matter here
-	c, err := meet(ctx, in, r.key, r.ports)
+	c, err := session.Connect(ctx, in, r.key, r.ports)
 	if err != nil {
 		return err
 	}
 	r.c = c
-	visits := slices.Clone(c.visits)
+	visits := slices.Clone(c.Visits)
 	for i := range visits {
-		if silence(visits[i].err) {
-			visits[i].err = nil
+		if session.IsSilent(visits[i].Err) {
+			visits[i].Err = nil
 		}
 	}
-	return worst(in, visits)
+	return session.Worst(in, visits)
 }

@@ -13,13 +13,13 @@ import (
 // unpinned returns a cluster whose user has deleted the host keys of all nodes.
 func unpinned(t *testing.T) *living {
 	l := newLiving(t, 2)
-	l.knownHosts.data[contract.KeyKnownHosts] = ""
+	l.knownHosts.Data[contract.KeyKnownHosts] = ""
 	return l
 }
 
 func (l *living) pinned() ssh.Pins {
 	l.t.Helper()
-	pins, err := ssh.ParsePins(l.knownHosts.data[contract.KeyKnownHosts])
+	pins, err := ssh.ParsePins(l.knownHosts.Data[contract.KeyKnownHosts])
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func (l *living) recordMAC(name, mac string) {
 			record.Nodes[i].MACs = []string{mac}
 		}
 	}
-	l.installed.data[contract.KeyInstalled] = string(asJSON(l.t, record))
+	l.installed.Data[contract.KeyInstalled] = string(asJSON(l.t, record))
 	for i := range l.in.Nodes {
 		if l.in.Nodes[i].Name == name {
 			l.in.Nodes[i].MACs = []string{mac}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
@@ -17,37 +18,37 @@ import (
 // reset removes the cluster from the machines of all nodes that answer. It returns the recap. Hosts
 // that do not answer are left out and stay HostUsed: the controller releases them with their mark. If
 // none of several hosts answers, the reset fails.
-func reset(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress) (string, error) {
+func reset(ctx context.Context, in session.Input, key ssh.Key, ports session.Ports, progress *playbook.Progress) (string, error) {
 	progress.Set(0, "Connect to the hosts")
 	in.Request.OperatingSystem = "" // does not matter here
-	c, err := meet(ctx, in, key, ports)
+	c, err := session.Connect(ctx, in, key, ports)
 	if err != nil {
 		return "", err
 	}
-	if err := noneAnswered(in, c.visits); err != nil {
+	if err := noneAnswered(in, c.Visits); err != nil {
 		return "", err
 	}
 	var living, idle, broken []contract.Node
 	var absent []absence
 	var troubles []error
 	for i, n := range in.Nodes {
-		switch v := c.visits[i]; {
-		case gone(v.err) != "":
-			absent = append(absent, absence{n, gone(v.err)})
-		case v.err != nil:
-			broken, troubles = append(broken, n), append(troubles, v.err)
-		case empty(v.report):
+		switch v := c.Visits[i]; {
+		case session.WhyAbsent(v.Err) != "":
+			absent = append(absent, absence{n, session.WhyAbsent(v.Err)})
+		case v.Err != nil:
+			broken, troubles = append(broken, n), append(troubles, v.Err)
+		case session.IsEmpty(v.Report):
 			idle = append(idle, n)
 		default:
 			living = append(living, n)
 		}
 	}
-	if err := c.record.set(ctx, contract.HostUsed, uids(living)...); err != nil {
+	if err := c.Record.Set(ctx, contract.HostUsed, session.HostUIDs(living)...); err != nil {
 		return "", err
 	}
 	r := resetter{in: withInventory(in, ports), key: key, c: c, ports: ports, report: progress.Set}
 	left := make([]error, len(idle))
-	each(len(idle), func(i int) { left[i] = r.leave(ctx, idle[i]) })
+	session.Each(len(idle), func(i int) { left[i] = r.leave(ctx, idle[i]) })
 	for i, err := range left {
 		if err != nil {
 			broken, troubles = append(broken, idle[i]), append(troubles, err)
@@ -57,7 +58,7 @@ func reset(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *pl
 	if len(living) > 0 {
 		errs = r.reset(ctx, living, func(n contract.Node) error { return r.leave(ctx, n) })
 	}
-	if err := stopped(ctx, "the reset"); err != nil {
+	if err := session.Stopped(ctx, "the reset"); err != nil {
 		return "", err
 	}
 	if err := failedReset(append(broken, living...), append(troubles, errs...)); err != nil {
@@ -70,7 +71,7 @@ func reset(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *pl
 
 // withInventory returns the input with the inventory of all nodes. If it cannot be rendered, for
 // example because no control plane is left, the input has no inventory.
-func withInventory(in Input, ports Ports) Input {
+func withInventory(in session.Input, ports session.Ports) session.Input {
 	rendered, err := inventory.RenderPinned(in.Request, in.Nodes, nil)
 	if err != nil {
 		fmt.Fprintf(ports.Log, "There is no inventory for kubespray: %v\n", err)
@@ -83,13 +84,13 @@ func withInventory(in Input, ports Ports) Input {
 
 // noneAnswered returns an error if a reset is for several hosts and none of them answers. Such hosts
 // have a common cause, which a user can correct. One host alone may be dead, so it is left out.
-func noneAnswered(in Input, visits []visit) error {
+func noneAnswered(in session.Input, visits []session.Visit) error {
 	var silent []int
 	for i, v := range visits {
 		switch {
-		case silence(v.err):
+		case session.IsSilent(v.Err):
 			silent = append(silent, i)
-		case !errors.Is(v.err, errNoAddress):
+		case !errors.Is(v.Err, session.ErrNoAddress):
 			return nil
 		}
 	}
@@ -103,7 +104,7 @@ func noneAnswered(in Input, visits []visit) error {
 	}
 	failed := &task.Error{Reason: contract.ReasonHostUnreachable, Host: first.Name, Step: "connect by SSH",
 		Err: fmt.Errorf("no host answers, so none was reset; %s at %s: %w. The likely cause is the network between the bootstrap machine and the hosts, or %s",
-			first.Host, node.Target(in.Request, first).HostPort(), visits[silent[0]].err, advice)}
+			first.Host, node.Target(in.Request, first).HostPort(), visits[silent[0]].Err, advice)}
 	for _, i := range silent[1:] {
 		failed.Others = append(failed.Others, in.Nodes[i].Name)
 	}
@@ -119,9 +120,9 @@ type absence struct {
 // recapOf returns the result of a reset in one line: "3 of 4 hosts reset; host-4 did not answer".
 func recapOf(all int, absent []absence) string {
 	if len(absent) == 0 {
-		return some(all, "host") + " reset"
+		return session.Count(all, "host") + " reset"
 	}
-	text := []string{fmt.Sprintf("%d of %s reset", all-len(absent), some(all, "host"))}
+	text := []string{fmt.Sprintf("%d of %s reset", all-len(absent), session.Count(all, "host"))}
 	for _, a := range absent {
 		text = append(text, a.node.Host+" "+a.why)
 	}
@@ -158,7 +159,7 @@ func incomplete(nodes []contract.Node, errs []error) error {
 		return nil
 	}
 	if n := len(failed.Others); n > 0 {
-		failed.Err = fmt.Errorf("%w. %s failed too: %s", failed.Err, some(n, "more node"), task.Cut(strings.Join(failed.Others, ", "), 200))
+		failed.Err = fmt.Errorf("%w. %s failed too: %s", failed.Err, session.Count(n, "more node"), task.Cut(strings.Join(failed.Others, ", "), 200))
 	}
 	return failed
 }

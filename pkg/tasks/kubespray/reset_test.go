@@ -85,7 +85,7 @@ func TestReset(t *testing.T) {
 		t.Errorf("extra variables (-want +got):\n%s", diff)
 	}
 	var progress contract.Progress
-	if err := json.Unmarshal([]byte(r.progress.data[contract.KeyProgress]), &progress); err != nil || progress.Percent != 100 {
+	if err := json.Unmarshal([]byte(r.progress.Data[contract.KeyProgress]), &progress); err != nil || progress.Percent != 100 {
 		t.Errorf("progress %+v, %v", progress, err)
 	}
 	if r.disks[0].report.User != (contract.User{}) {

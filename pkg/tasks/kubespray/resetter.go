@@ -10,15 +10,16 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
 // resetter removes a cluster from machines. Its Input has the inventory of the whole cluster.
 type resetter struct {
-	in     Input
+	in     session.Input
 	key    ssh.Key
-	c      contact
-	ports  Ports
+	c      session.Contact
+	ports  session.Ports
 	report func(percent int, step string)
 }
 
@@ -29,7 +30,7 @@ type resetter struct {
 func (r resetter) reset(ctx context.Context, nodes []contract.Node, proven func(contract.Node) error) []error {
 	errs := make([]error, len(nodes))
 	r.report(1, "Save the network settings of the site")
-	each(len(nodes), func(i int) {
+	session.Each(len(nodes), func(i int) {
 		if errs[i] = r.on(ctx, nodes[i], r.ports.Machines.Save); errs[i] != nil {
 			errs[i] = fmt.Errorf("its packet filter rules and network settings cannot be saved, so it was not reset: %w", errs[i])
 		}
@@ -44,11 +45,11 @@ func (r resetter) reset(ctx context.Context, nodes []contract.Node, proven func(
 		fmt.Fprintf(r.ports.Log, "%s failed: %v\nThe machines are cleaned without it\n", contract.PlaybookReset, err)
 	}
 	r.report(90, "Remove what is left, and check")
-	each(len(nodes), func(i int) {
+	session.Each(len(nodes), func(i int) {
 		if errs[i] != nil {
 			return
 		}
-		if errs[i] = stopped(ctx, "the reset"); errs[i] != nil {
+		if errs[i] = session.Stopped(ctx, "the reset"); errs[i] != nil {
 			return
 		}
 		if errs[i] = r.on(ctx, nodes[i], r.ports.Machines.Clean); errs[i] == nil {
@@ -67,7 +68,7 @@ func (r resetter) reset(ctx context.Context, nodes []contract.Node, proven func(
 
 // on runs do on the machine of a node.
 func (r resetter) on(ctx context.Context, n contract.Node, do func(context.Context, machine.Shell) error) error {
-	return onMachine(ctx, r.in, n, r.key, r.c.pins.Of(n.HostUID), r.ports, do)
+	return session.OnMachine(ctx, r.in, n, r.key, r.c.Pins.Of(n.HostUID), r.ports, do)
 }
 
 // leave lets the machine of a node that leaves the cluster refuse the key of the cluster, and then stores that
@@ -78,12 +79,12 @@ func (r resetter) leave(ctx context.Context, n contract.Node) error {
 	if err != nil {
 		return fmt.Errorf("the SSH key of the cluster cannot be removed from it: %w", err)
 	}
-	return r.c.record.set(ctx, contract.HostClean, n.HostUID)
+	return r.c.Record.Set(ctx, contract.HostClean, n.HostUID)
 }
 
 func (r resetter) reportOf(n contract.Node) machine.Report {
-	i := slices.IndexFunc(r.c.nodes, func(m contract.Node) bool { return m.HostUID == n.HostUID })
-	return r.c.visits[i].report
+	i := slices.IndexFunc(r.c.Nodes, func(m contract.Node) bool { return m.HostUID == n.HostUID })
+	return r.c.Visits[i].Report
 }
 
 // play runs kubespray's reset on some nodes of the inventory.
@@ -95,18 +96,18 @@ func (r resetter) play(ctx context.Context, nodes []contract.Node) error {
 		return fmt.Errorf("there is no inventory for it")
 	}
 	in := r.in
-	in.Playbook, in.extra, in.limit = contract.PlaybookReset, resetVars(r.in), nil
+	in.Playbook, in.ExtraVars, in.Limit = contract.PlaybookReset, resetVars(r.in), nil
 	for _, n := range nodes {
-		if !kubernetesName.MatchString(n.Name) {
+		if !session.KubernetesName.MatchString(n.Name) {
 			return fmt.Errorf("%q is not the name of a node", n.Name)
 		}
-		in.limit = append(in.limit, n.Name)
+		in.Limit = append(in.Limit, n.Name)
 	}
-	if err := in.checkPlaybook(); err != nil {
+	if err := in.CheckPlaybook(); err != nil {
 		return err
 	}
 	counted := count(in)
-	files, err := prepare(in, r.c.pins)
+	files, err := prepare(in, r.c.Pins)
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (r resetter) play(ctx context.Context, nodes []contract.Node) error {
 }
 
 // resetVars are the extra variables of kubespray's reset.
-func resetVars(in Input) map[string]any {
+func resetVars(in session.Input) map[string]any {
 	vars := machine.PlaybookVars()
 	if !in.Request.SetsVar("no_proxy") {
 		// Kubespray makes this variable from facts of all nodes, but it has no facts of nodes that
@@ -126,7 +127,7 @@ func resetVars(in Input) map[string]any {
 }
 
 // noProxy returns the addresses that the nodes reach without a proxy.
-func noProxy(in Input) string {
+func noProxy(in session.Input) string {
 	addresses := map[string]bool{"127.0.0.1": true, "localhost": true}
 	for _, n := range in.Nodes {
 		addresses[n.Address] = true

@@ -13,6 +13,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -32,12 +33,12 @@ const keyRestored = "restored"
 
 // restoration gives an installed cluster the content of a backup.
 type restoration struct {
-	in       Input // with the nodes in their order
+	in       session.Input // with the nodes in their order
 	key      ssh.Key
-	ports    Ports
+	ports    session.Ports
 	progress *playbook.Progress
-	members  *installed
-	c        contact
+	members  *session.ClusterRecord
+	c        session.Contact
 	planes   []contract.Node // control planes that the run installs
 	former   []contract.Node // control planes before the run
 	copy     backupCopy
@@ -46,20 +47,20 @@ type restoration struct {
 	dataDir  string             // of etcd
 	silent   []contract.Node    // control planes before the run that are not used again and do not answer
 	filled   bool               // an earlier attempt has given etcd the content of a backup
-	content  string             // see Input.content
+	content  string             // see Input.SettingsAfter
 	seen     map[string]sign    // of the kubelets, before they were restarted; nil: not read yet
 }
 
 // restore restores a backup and returns the recap. Its order keeps the cluster as it is until the
 // backup is proved to be the right one and readable. After that, contract.Installed.Restoring says that
 // the control planes may have parts of the restore, and every attempt begins by resetting them.
-func restore(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress) (string, error) {
+func restore(ctx context.Context, in session.Input, key ssh.Key, ports session.Ports, progress *playbook.Progress) (string, error) {
 	r := &restoration{in: in, key: key, ports: ports, progress: progress}
 	if err := r.plan(ctx); err != nil {
 		return "", err
 	}
-	if r.members.now.Restored == in.Request.Restore.Asked && r.members.now.Restoring == "" {
-		fmt.Fprintf(ports.Log, "Backup %s has been restored in an earlier attempt\n", printable(in.Request.Restore.Backup))
+	if r.members.Now.Restored == in.Request.Restore.Asked && r.members.Now.Restoring == "" {
+		fmt.Fprintf(ports.Log, "Backup %s has been restored in an earlier attempt\n", session.Printable(in.Request.Restore.Backup))
 		return "the backup was restored in an earlier attempt", r.close(ctx)
 	}
 	recap := "etcd has the content of the backup since an earlier attempt"
@@ -78,8 +79,8 @@ func restore(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *
 	if err := r.finish(ctx); err != nil {
 		return "", err
 	}
-	if len(r.in.silent) > 0 {
-		recap += fmt.Sprintf("; these workers did not answer and are to be repaired or replaced: %s", strings.Join(r.in.silent, ", "))
+	if len(r.in.Silent) > 0 {
+		recap += fmt.Sprintf("; these workers did not answer and are to be repaired or replaced: %s", strings.Join(r.in.Silent, ", "))
 	}
 	return recap, r.close(ctx)
 }
@@ -122,27 +123,27 @@ func (r *restoration) plan(ctx context.Context) (err error) {
 	if in.Request.Restore == nil || len(in.Request.Members) == 0 || in.Request.UID == "" {
 		return invalid(errors.New("the request does not say which backup is to be restored, or which nodes the cluster has"))
 	}
-	if r.c, err = recall(ctx, *in, r.ports); err != nil {
+	if r.c, err = session.Recall(ctx, *in, r.ports); err != nil {
 		return err
 	}
-	if r.members, err = readInstalled(ctx, r.ports.Installed); err != nil {
+	if r.members, err = session.ReadClusterRecord(ctx, r.ports.Installed); err != nil {
 		return err
 	}
-	if r.dataDir, err = in.etcdDataDir(); err != nil {
+	if r.dataDir, err = etcdDataDir(*in); err != nil {
 		return err
 	}
 	in.Nodes, _ = inventory.Members(in.Request, in.Nodes)
 	for _, n := range in.Nodes {
-		if !kubernetesName.MatchString(n.Name) {
+		if !session.KubernetesName.MatchString(n.Name) {
 			return invalid(fmt.Errorf("%q is not the name of a node", n.Name))
 		}
 	}
-	r.former, r.planes = formerControlPlanes(in.Request), node.ControlPlanes(in.Nodes)
+	r.former, r.planes = session.FormerControlPlanes(in.Request), node.ControlPlanes(in.Nodes)
 	if slices.ContainsFunc(node.ControlPlanes(in.Nodes), func(n contract.Node) bool { return slices.Contains(in.Request.Kept, n.Name) }) {
 		return invalid(errors.New("a control plane of the inventory is lost and stays lost"))
 	}
-	in.limit = namesOf(r.planes)
-	in.fresh = in.limit
+	in.Limit = session.Names(r.planes)
+	in.Fresh = in.Limit
 	return nil
 }
 
@@ -154,13 +155,13 @@ func (r *restoration) prove(ctx context.Context) error {
 		return r.refused(err)
 	}
 	r.progress.Set(1, "Read the backup")
-	fmt.Fprintf(r.ports.Log, "Reading Backup %s: %s in the depot\n", printable(request.Restore.Backup), place)
+	fmt.Fprintf(r.ports.Log, "Reading Backup %s: %s in the depot\n", session.Printable(request.Restore.Backup), place)
 	r.copy = backupCopy{
 		open:   func(ctx context.Context) (io.ReadCloser, error) { return r.ports.Copy(ctx, request, place) },
 		sha256: request.Restore.SHA256, key: string(r.in.BackupKey),
 	}
 	if r.backup, err = r.copy.read(ctx, io.Discard); err != nil {
-		if stop := stopped(ctx, "reading the backup"); stop != nil {
+		if stop := session.Stopped(ctx, "reading the backup"); stop != nil {
 			return stop
 		}
 		return r.refused(err)
@@ -173,7 +174,7 @@ func (r *restoration) prove(ctx context.Context) error {
 	}
 	m := r.backup.Manifest
 	fmt.Fprintf(r.ports.Log, "  its digest, its key and its cluster are right. It is of %s, Kubernetes %s, revision %d of etcd, %d bytes\n",
-		m.Time.UTC().Format("2006-01-02 15:04:05Z"), printable(m.KubernetesVersion), m.Revision, r.snapshotSize())
+		m.Time.UTC().Format("2006-01-02 15:04:05Z"), session.Printable(m.KubernetesVersion), m.Revision, r.snapshotSize())
 	if r.content = otherSettings(r.before, request); r.content != "" {
 		fmt.Fprintf(r.ports.Log, "  it was made with another version or other variables. After the restore, those of the spec are applied to the control planes again\n")
 	}
@@ -205,22 +206,22 @@ func (r *restoration) begin(ctx context.Context) error {
 	if err := r.store(ctx, keyRestored, ""); err != nil {
 		return err
 	}
-	if err := r.members.rebuild(ctx, r.in.Request); err != nil {
+	if err := r.members.Rebuild(ctx, r.in.Request); err != nil {
 		return err
 	}
-	if err := r.members.change(ctx, func(next *contract.Installed) {
+	if err := r.members.Change(ctx, func(next *contract.Installed) {
 		next.Restoring = r.in.Request.Restore.Asked
-		was := slices.DeleteFunc(slices.Clone(r.before.Draining), func(name string) bool { return !named(next.Nodes, name) })
-		next.Draining = with(next.Draining, was)
+		was := slices.DeleteFunc(slices.Clone(r.before.Draining), func(name string) bool { return !session.HasName(next.Nodes, name) })
+		next.Draining = session.With(next.Draining, was)
 	}); err != nil {
 		return err
 	}
-	return r.c.record.set(ctx, contract.HostUsed, uids(r.planes)...)
+	return r.c.Record.Set(ctx, contract.HostUsed, session.HostUIDs(r.planes)...)
 }
 
 // mark identifies a restore on these machines.
 func (r *restoration) mark() string {
-	all := uids(r.planes)
+	all := session.HostUIDs(r.planes)
 	slices.Sort(all)
 	return r.in.Request.Restore.Asked + "\n" + strings.Join(all, " ")
 }
@@ -232,7 +233,7 @@ func (r *restoration) marked(ctx context.Context) (bool, error) {
 		return false, task.Because(kube.Reason(err), err)
 	}
 	r.filled = text != ""
-	if r.members.now.Restoring != r.in.Request.Restore.Asked {
+	if r.members.Now.Restoring != r.in.Request.Restore.Asked {
 		return false, nil
 	}
 	content, found := strings.CutPrefix(text+"\n", r.mark()+"\n")
@@ -256,8 +257,8 @@ func (r *restoration) store(ctx context.Context, key, value string) error {
 
 // finish waits for a healthy cluster and records it.
 func (r *restoration) finish(ctx context.Context) error {
-	r.in.content = r.content
-	return finish(ctx, r.in, r.key, r.c.pins, r.ports, r.progress)
+	r.in.SettingsAfter = r.content
+	return finish(ctx, r.in, r.key, r.c.Pins, r.ports, r.progress)
 }
 
 // close removes what the attempts of a complete restore have left. An attempt that is killed before its
@@ -281,7 +282,7 @@ func (r *restoration) part(from, to int) func(percent int, step string) {
 }
 
 func (r *restoration) access() node.Access {
-	return node.Access{Dial: r.ports.Dial, Request: r.in.Request, Key: r.key, Pins: r.c.pins, Limit: r.in.ConnectLimit}
+	return node.Access{Dial: r.ports.Dial, Request: r.in.Request, Key: r.key, Pins: r.c.Pins, Limit: r.in.ConnectLimit}
 }
 
 // watch returns a connection for kubectl to one of the new control planes.

@@ -20,6 +20,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 )
 
@@ -61,8 +62,8 @@ func newRestore(t *testing.T, stacked bool, masters int, alive ...int) *restoreF
 		states[n.HostUID] = contract.HostUsed
 	}
 	r.record(string(asJSON(t, states)))
-	r.installed.data[contract.KeyInstalled] = string(asJSON(t, record))
-	r.installed.data[contract.KeyJoined] = string(asJSON(t, uids(record.Nodes)))
+	r.installed.Data[contract.KeyInstalled] = string(asJSON(t, record))
+	r.installed.Data[contract.KeyJoined] = string(asJSON(t, session.HostUIDs(record.Nodes)))
 	r.nodes, r.members = map[string]bool{}, nil
 	var planes []contract.Node
 	for k := range masters {
@@ -80,7 +81,7 @@ func newRestore(t *testing.T, stacked bool, masters int, alive ...int) *restoreF
 	request := &r.in.Request
 	request.Members, request.EtcdNext, request.Installed = record.Nodes, record.EtcdNext, nil
 	request.Operation, r.in.Playbook, r.in.Run = contract.OperationRestore, contract.PlaybookInstall, "edge-1-restore-4"
-	r.stored = append(namesOf(record.Nodes), "worker-9")
+	r.stored = append(session.Names(record.Nodes), "worker-9")
 	r.cluster = nil
 	r.prepareMachines()
 	r.seal(func(*backup.Manifest) {})
@@ -127,7 +128,7 @@ func (r *restoreFixture) seal(change func(*backup.Manifest)) {
 	} else {
 		names, m.EtcdPKIFolder = append(names, "etcd-pki/ca.pem", "etcd-pki/ca-key.pem"), "/etc/ssl/etcd/ssl"
 	}
-	files := []backup.File{{Name: backup.FileInstalled, Content: []byte(r.installed.data[contract.KeyInstalled])}}
+	files := []backup.File{{Name: backup.FileInstalled, Content: []byte(r.installed.Data[contract.KeyInstalled])}}
 	for _, name := range names {
 		files = append(files, backup.File{Name: name, Content: []byte(keyOfBackup + " " + name)})
 	}
@@ -145,7 +146,7 @@ func (r *restoreFixture) seal(change func(*backup.Manifest)) {
 	r.in.Request.Restore = &contract.Restore{Asked: "nightly", Backup: "nightly", Artifact: backup.Artifact("nightly", "01234567"), SHA256: hex.EncodeToString(digest[:]), Fenced: true}
 }
 
-func (r *restoreFixture) ports() Ports {
+func (r *restoreFixture) ports() session.Ports {
 	p := r.living.ports()
 	p.Copy = func(ctx context.Context, request contract.Request, path string) (io.ReadCloser, error) {
 		if want := "binary_images/site/edge-1/" + backup.Artifact("nightly", "01234567"); path != want {
@@ -164,7 +165,7 @@ func (r *restoreFixture) open(context.Context) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(r.sealed)), nil
 }
 
-func (r *restoreFixture) run() (Output, error) {
+func (r *restoreFixture) run() (session.Output, error) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), 60*time.Second)
 	defer cancel()
 	return Run(ctx, r.in, r.ports())
@@ -264,7 +265,7 @@ func (r *restoreFixture) playbook(c process.Command, stdout, stderr io.Writer) i
 	r.write("cluster/kubeadm-config", "https://"+r.in.Nodes[0].Address+":2379")
 	for i, n := range r.machines {
 		at := fmt.Sprintf("machine-%d", i+1)
-		if !isPlaneOf(r.in.Nodes[:r.masters], n) {
+		if !session.HasHost(r.in.Nodes[:r.masters], n) {
 			continue
 		}
 		if got := r.read(at + "/etc/kubernetes/pki/ca.key"); got != keyOfBackup+" pki/ca.key" {
@@ -279,7 +280,7 @@ func (r *restoreFixture) playbook(c process.Command, stdout, stderr io.Writer) i
 	}
 	status := r.planesFixture.playbook(c, stdout, stderr)
 	for i, n := range r.machines {
-		if isPlaneOf(r.in.Nodes[:r.masters], n) && status == 0 {
+		if session.HasHost(r.in.Nodes[:r.masters], n) && status == 0 {
 			r.manifest(i, r.endpoints())
 			r.kubelet(i)
 		}

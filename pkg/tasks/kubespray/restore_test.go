@@ -14,6 +14,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -31,7 +32,7 @@ func (r *restoreFixture) expectRestored() {
 		cluster = append(cluster, n.Name+"=https://"+n.Address+":2380")
 	}
 	for i, n := range r.machines {
-		if !isPlaneOf(r.in.Nodes[:r.masters], n) {
+		if !session.HasHost(r.in.Nodes[:r.masters], n) {
 			continue
 		}
 		at := fmt.Sprintf("machine-%d", i+1)
@@ -61,12 +62,12 @@ func (r *restoreFixture) expectRestored() {
 		r.t.Error("a node that has left the cluster is registered")
 	}
 	for _, key := range []string{keyRestored, contract.KeyProved} {
-		if text := r.installed.data[key]; text != "" {
+		if text := r.installed.Data[key]; text != "" {
 			r.t.Errorf("%s is still %q", key, text)
 		}
 	}
 	record := r.now()
-	if diff := cmp.Diff(uids(r.in.Nodes), uids(record.Nodes)); diff != "" || record.Restoring != "" || record.Restored != "nightly" || record.Request.Restore != nil {
+	if diff := cmp.Diff(session.HostUIDs(r.in.Nodes), session.HostUIDs(record.Nodes)); diff != "" || record.Restoring != "" || record.Restored != "nightly" || record.Request.Restore != nil {
 		r.t.Errorf("restoring %q, restored %q; nodes in the record (-want +got):\n%s", record.Restoring, record.Restored, diff)
 	}
 	if record.EtcdNext != 2*r.masters+1 || record.Nodes[0].Etcd != fmt.Sprintf("etcd%d", r.masters+1) {
@@ -179,12 +180,12 @@ func TestRestoreRenewsPodsOfAnotherRange(t *testing.T) {
 // A node that an operation had cordoned when the backup was made is cordoned in it. The restore uncordons it.
 func TestRestoreOfABackupWithACordonedNode(t *testing.T) {
 	r := newRestore(t, true, 1)
-	now := r.installed.data[contract.KeyInstalled]
+	now := r.installed.Data[contract.KeyInstalled]
 	record := r.now()
 	record.Draining = []string{"worker-1", "worker-9"}
-	r.installed.data[contract.KeyInstalled] = string(asJSON(t, record))
+	r.installed.Data[contract.KeyInstalled] = string(asJSON(t, record))
 	r.seal(func(*backup.Manifest) {})
-	r.installed.data[contract.KeyInstalled], r.cordoned = now, map[string]bool{"worker-1": true}
+	r.installed.Data[contract.KeyInstalled], r.cordoned = now, map[string]bool{"worker-1": true}
 	if _, err := r.run(); err != nil {
 		t.Fatalf("%v\n%s", err, &r.log)
 	}
@@ -238,7 +239,7 @@ func TestRestoreThatIsKilled(t *testing.T) {
 					}
 					return
 				}
-				before, done := fmt.Sprintf("before change %d, after %v", at, r.did), r.installed.data[keyRestored] != "" || r.now().Restored == "nightly"
+				before, done := fmt.Sprintf("before change %d, after %v", at, r.did), r.installed.Data[keyRestored] != "" || r.now().Restored == "nightly"
 				r.killAt, r.did = 0, nil
 				r.in.Run = "edge-1-restore-5"
 				if _, err := r.run(); err != nil {
@@ -312,13 +313,13 @@ func livingRestore(t *testing.T) *restoreFixture {
 // A cluster that works is restored only if the user accepts the loss of its content.
 func TestRestoreOfALivingCluster(t *testing.T) {
 	r := livingRestore(t)
-	r.installed.data[contract.KeyProved] = "nightly" // by an earlier run, when etcd did not work
+	r.installed.Data[contract.KeyProved] = "nightly" // by an earlier run, when etcd did not work
 	_, err := r.run()
 	if f := task.FailureOf(err); err == nil || f.Reason != contract.ReasonInvalidRequest || !strings.Contains(f.Message, "kubectl bpa restore edge-1 -n site --from nightly --force") {
 		t.Errorf("failure %+v\n%s", f, &r.log)
 	}
-	if len(r.did) > 0 || r.now().Restoring != "" || r.installed.data[contract.KeyProved] != "" {
-		t.Errorf("it did %v, proved %q", r.did, r.installed.data[contract.KeyProved])
+	if len(r.did) > 0 || r.now().Restoring != "" || r.installed.Data[contract.KeyProved] != "" {
+		t.Errorf("it did %v, proved %q", r.did, r.installed.Data[contract.KeyProved])
 	}
 	r.in.Request.Restore.Force = true
 	if _, err := r.run(); err != nil {

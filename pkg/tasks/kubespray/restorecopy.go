@@ -15,6 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 	kubernetes "github.com/akraino-icn/bpa/pkg/upgrade"
@@ -56,7 +57,7 @@ func (c backupCopy) read(ctx context.Context, out io.Writer) (*backup.Open, erro
 	case source.err != nil:
 		return nil, source.err
 	case hex.EncodeToString(sum.Sum(nil)) != c.sha256: // this explains any other error
-		return nil, fmt.Errorf("%w: its SHA-256 is %x, and that of the Backup is %s", errDamaged, sum.Sum(nil), printable(c.sha256))
+		return nil, fmt.Errorf("%w: its SHA-256 is %x, and that of the Backup is %s", errDamaged, sum.Sum(nil), session.Printable(c.sha256))
 	}
 	return opened, err
 }
@@ -81,7 +82,7 @@ func placeOf(r contract.Request) (string, error) {
 	place := backup.Place(r.Namespace, r.Provisioning, r.Restore.Artifact)
 	if given, ok := protocol.ParseFilePath(r.Restore.Artifact); ok {
 		if given.Owner != r.Namespace || given.Cluster != r.Provisioning {
-			return "", fmt.Errorf("the copy %s is not of this cluster", printable(r.Restore.Artifact))
+			return "", fmt.Errorf("the copy %s is not of this cluster", session.Printable(r.Restore.Artifact))
 		}
 		place = given
 	}
@@ -97,7 +98,7 @@ func checkBackup(o *backup.Open, r contract.Request, planes []contract.Node) err
 	m := o.Manifest
 	if m.Namespace != r.Namespace || m.Provisioning != r.Provisioning || m.UID != r.UID {
 		return fmt.Errorf("it is of another cluster: Provisioning %s with UID %s. The workers of this cluster would not accept its keys",
-			printable(m.Namespace+"/"+m.Provisioning), printable(m.UID))
+			session.Printable(m.Namespace+"/"+m.Provisioning), session.Printable(m.UID))
 	}
 	for _, n := range planes {
 		version := r.KubernetesVersion
@@ -107,7 +108,7 @@ func checkBackup(o *backup.Open, r contract.Request, planes []contract.Node) err
 		older := kubernetes.SameMinor(m.KubernetesVersion, version) && kubernetes.Compare(m.KubernetesVersion, version) <= 0
 		if m.KubernetesVersion != "" && m.KubernetesVersion != version && !older {
 			return fmt.Errorf("it was made with Kubernetes %s, but control plane %s gets %s. Choose a Backup of the same minor version that is not newer (kubectl bpa backups %s -n %s)",
-				printable(m.KubernetesVersion), n.Name, version, r.Provisioning, r.Namespace)
+				session.Printable(m.KubernetesVersion), n.Name, version, r.Provisioning, r.Namespace)
 		}
 	}
 	_, err := keyFiles(o)
@@ -136,7 +137,7 @@ var (
 func keyFiles(o *backup.Open) ([]keyFile, error) {
 	m := o.Manifest
 	if !slices.Contains(pkiFolders, m.PKIFolder) || m.EtcdPKIFolder != "" && m.EtcdPKIFolder != strings.TrimSuffix(etcd.HostCertificates, "/") {
-		return nil, fmt.Errorf("its keys are from the unknown folders %s", printable(m.PKIFolder+" "+m.EtcdPKIFolder))
+		return nil, fmt.Errorf("its keys are from the unknown folders %s", session.Printable(m.PKIFolder+" "+m.EtcdPKIFolder))
 	}
 	required := map[string]bool{}
 	for _, name := range pkiRequired {
@@ -155,7 +156,7 @@ func keyFiles(o *backup.Open) ([]keyFile, error) {
 			continue
 		}
 		if !keyName.MatchString(name) {
-			return nil, fmt.Errorf("it has a key file with the name %q", printable(f.Name))
+			return nil, fmt.Errorf("it has a key file with the name %q", session.Printable(f.Name))
 		}
 		mode := "0600"
 		if ext := path.Ext(name); ext == ".crt" || ext == ".pub" || name == "ca.pem" {
@@ -179,12 +180,12 @@ func (r *restoration) refused(err error) error {
 		reason = contract.ReasonDepotUnavailable
 	}
 	return &task.Error{Reason: reason, Step: "read the backup",
-		Err: fmt.Errorf("the Backup %s cannot be restored: %w. %s", printable(r.in.Request.Restore.Backup), err, r.unchanged())}
+		Err: fmt.Errorf("the Backup %s cannot be restored: %w. %s", session.Printable(r.in.Request.Restore.Backup), err, r.unchanged())}
 }
 
 // unchanged is a sentence for the user: whether this or an earlier attempt has changed the cluster.
 func (r *restoration) unchanged() string {
-	if r.members.now.Restoring != "" {
+	if r.members.Now.Restoring != "" {
 		return "An earlier attempt has begun the restore, so the cluster cannot be used"
 	}
 	return "Nothing was changed in the cluster"

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -38,7 +39,7 @@ func placesOf(members []etcd.Member, planes []contract.Node) ([]place, error) {
 	for _, m := range members {
 		i := slices.IndexFunc(planes, func(n contract.Node) bool { return m.At(n.Address, n.Address6) })
 		if i < 0 || !memberName.MatchString(m.Name) || len(m.PeerURLs) != 1 || !peerURL.MatchString(m.PeerURLs[0]) {
-			return nil, fmt.Errorf("member %q of etcd at %s is not on a control plane of this run", printable(m.Name), printable(fmt.Sprint(m.PeerURLs)))
+			return nil, fmt.Errorf("member %q of etcd at %s is not on a control plane of this run", session.Printable(m.Name), session.Printable(fmt.Sprint(m.PeerURLs)))
 		}
 		all = append(all, place{planes[i], m})
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -45,13 +46,13 @@ func TestRestoreProvesBeforeHostsAreFenced(t *testing.T) {
 	r.in.Request.Restore.Fenced = false
 	r.sealed[len(r.sealed)-1] ^= 1
 	r.expectFailure(contract.ReasonInvalidRequest, "has been changed")
-	if proved := r.installed.data[contract.KeyProved]; proved != "" {
+	if proved := r.installed.Data[contract.KeyProved]; proved != "" {
 		t.Errorf("a bad copy is proved for %q", proved)
 	}
 	r.sealed[len(r.sealed)-1] ^= 1
 	r.expectFailure(contract.ReasonHostsNotFenced, "may still run: master-1, master-2")
-	if len(r.did) > 0 || r.now().Restoring != "" || r.installed.data[contract.KeyProved] != "nightly" {
-		t.Errorf("it did %v, restoring %q, proved %q", r.did, r.now().Restoring, r.installed.data[contract.KeyProved])
+	if len(r.did) > 0 || r.now().Restoring != "" || r.installed.Data[contract.KeyProved] != "nightly" {
+		t.Errorf("it did %v, restoring %q, proved %q", r.did, r.now().Restoring, r.installed.Data[contract.KeyProved])
 	}
 	r.in.Request.Restore.Fenced = true
 	if _, err := r.run(); err != nil {
@@ -116,7 +117,7 @@ func TestRestoreThatIsAskedTwice(t *testing.T) {
 		t.Fatal("no failure")
 	}
 	for i, n := range r.machines { // the playbook has installed them
-		if isPlaneOf(r.in.Nodes[:1], n) {
+		if session.HasHost(r.in.Nodes[:1], n) {
 			r.disks[i].with(r.in.Request.UID)
 		}
 	}
@@ -141,7 +142,7 @@ func TestRestoreWithOtherVariables(t *testing.T) {
 		r.in.Request.Vars = map[string]json.RawMessage{"metrics_server_enabled": json.RawMessage("true")}
 		record := r.now()
 		record.Request.Vars = r.in.Request.Vars
-		r.installed.data[contract.KeyInstalled] = string(asJSON(t, record))
+		r.installed.Data[contract.KeyInstalled] = string(asJSON(t, record))
 		if killed {
 			repair := r.breakProxies()
 			if _, err := r.run(); err == nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 )
 
 // nodeObject holds the fields of a Node that a restore reads.
@@ -47,7 +48,7 @@ func (r *restoration) registered(ctx context.Context) (map[string]nodeObject, er
 func strangers(known map[string]nodeObject, nodes []contract.Node, kept []string) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		if !named(nodes, name) && !slices.Contains(kept, name) && kubernetesName.MatchString(name) {
+		if !session.HasName(nodes, name) && !slices.Contains(kept, name) && session.KubernetesName.MatchString(name) {
 			all = append(all, name)
 		}
 	}

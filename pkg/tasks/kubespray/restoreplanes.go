@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
@@ -142,7 +143,7 @@ func (r *restoration) revoke(ctx context.Context, at place, kinds map[string]str
 			}
 			total += answer.Deleted
 		}
-		fmt.Fprintf(r.ports.Log, "  the rights of the kubeconfigs in the backup are revoked (%s)\n", some(total, "binding"))
+		fmt.Fprintf(r.ports.Log, "  the rights of the kubeconfigs in the backup are revoked (%s)\n", session.Count(total, "binding"))
 		return nil
 	})
 }
@@ -206,7 +207,7 @@ func (r *restoration) checkRevoked(ctx context.Context) error {
 		}
 		for line := range strings.Lines(string(text)) {
 			_, name, _ := strings.Cut(strings.TrimSpace(line), "/")
-			if !slices.ContainsFunc([]string{"bpa-admin-", "bpa-health-"}, func(p string) bool { return strings.HasPrefix(name, p) }) || !kubernetesName.MatchString(name) {
+			if !slices.ContainsFunc([]string{"bpa-admin-", "bpa-health-"}, func(p string) bool { return strings.HasPrefix(name, p) }) || !session.KubernetesName.MatchString(name) {
 				continue
 			}
 			if _, err := w.ask(ctx, "delete "+kind+" "+name+" --ignore-not-found", 64<<10); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -24,21 +25,21 @@ for l in cni0 cbr0 kube-bridge; do ip -oneline address show dev $l 2>/dev/null |
 // the node had before the restore. With such a bridge no pod starts, and other nodes do not reach those that run.
 func (r *restoration) renewPods(ctx context.Context) error {
 	workers := slices.DeleteFunc(slices.Clone(r.in.Nodes), func(n contract.Node) bool {
-		return isPlaneOf(r.planes, n) || slices.Contains(r.in.silent, n.Name)
+		return session.HasHost(r.planes, n) || slices.Contains(r.in.Silent, n.Name)
 	})
 	ranges, err := r.ranges(ctx, workers)
 	if err != nil {
 		return err
 	}
 	errs := make([]error, len(workers))
-	each(len(workers), func(i int) {
+	session.Each(len(workers), func(i int) {
 		n := workers[i]
 		if len(ranges[n.Name]) == 0 {
 			return
 		}
 		limited, cancel := context.WithTimeout(ctx, r.limit())
 		defer cancel()
-		errs[i] = onMachine(limited, r.in, n, r.key, r.c.pins.Of(n.HostUID), r.ports, func(ctx context.Context, sh machine.Shell) error {
+		errs[i] = session.OnMachine(limited, r.in, n, r.key, r.c.Pins.Of(n.HostUID), r.ports, func(ctx context.Context, sh machine.Shell) error {
 			bridges, err := sh(ctx, bridgesScript)
 			if err != nil || !outside(string(bridges), ranges[n.Name]) {
 				return err
@@ -51,7 +52,7 @@ func (r *restoration) renewPods(ctx context.Context) error {
 			errs[i] = stepFailed(n, "start the pods of the worker again", errs[i])
 		}
 	})
-	if err := stopped(ctx, "the restore"); err != nil {
+	if err := session.Stopped(ctx, "the restore"); err != nil {
 		return err
 	}
 	return errors.Join(errs...)
@@ -62,7 +63,7 @@ func (r *restoration) renewPods(ctx context.Context) error {
 func (r *restoration) ranges(ctx context.Context, nodes []contract.Node) (map[string][]string, error) {
 	limited, cancel := context.WithTimeout(ctx, r.in.HealthLimit)
 	defer cancel()
-	tick := time.NewTicker(r.in.pollInterval())
+	tick := time.NewTicker(r.in.PollInterval())
 	defer tick.Stop()
 	for {
 		registered, err := r.registered(limited)
@@ -70,14 +71,14 @@ func (r *restoration) ranges(ctx context.Context, nodes []contract.Node) (map[st
 		for name, o := range registered {
 			all[name], used = o.Spec.PodCIDRs, used || len(o.Spec.PodCIDRs) > 0
 		}
-		missing := slices.DeleteFunc(namesOf(nodes), func(name string) bool { return len(all[name]) > 0 })
+		missing := slices.DeleteFunc(session.Names(nodes), func(name string) bool { return len(all[name]) > 0 })
 		if err == nil && (!used || len(missing) == 0) {
 			return all, nil
 		}
 		select {
 		case <-tick.C:
 		case <-limited.Done():
-			if err := stopped(ctx, "the restore"); err != nil {
+			if err := session.Stopped(ctx, "the restore"); err != nil {
 				return nil, err
 			}
 			if err == nil {

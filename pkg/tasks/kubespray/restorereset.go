@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -17,46 +18,46 @@ import (
 // meet connects to the machines of all new control planes, which must answer, and to those of the old
 // ones that are not used again. It returns the latter that answer and have something on them. It changes
 // nothing on a machine.
-func (r *restoration) meet(ctx context.Context) (absent contact, err error) {
+func (r *restoration) meet(ctx context.Context) (absent session.Contact, err error) {
 	r.progress.Set(2, "Connect to the control planes")
-	if r.c, err = preflight(ctx, r.in.only(r.planes), r.key, r.ports); err != nil {
+	if r.c, err = session.Preflight(ctx, r.in.For(r.planes), r.key, r.ports); err != nil {
 		return absent, err
 	}
 	for i, n := range r.planes {
-		if report := r.c.visits[i].report; !report.Clean() && !r.c.ours(r.in, n, report) && !isPlaneOf(r.former, n) {
+		if report := r.c.Visits[i].Report; !report.Clean() && !r.c.IsOurs(r.in, n, report) && !session.HasHost(r.former, n) {
 			return absent, &task.Error{Reason: contract.ReasonHostOccupied, Host: n.Name, Step: "connect by SSH",
-				Err: fmt.Errorf("host %s has %s, and nothing says that it is of this cluster. %s", n.Host, few(slices.Concat(report.Kubernetes, report.Left)), r.unchanged())}
+				Err: fmt.Errorf("host %s has %s, and nothing says that it is of this cluster. %s", n.Host, session.FirstItems(slices.Concat(report.Kubernetes, report.Left)), r.unchanged())}
 		}
 	}
-	old := slices.DeleteFunc(slices.Clone(r.former), func(n contract.Node) bool { return isPlaneOf(r.planes, n) })
+	old := slices.DeleteFunc(slices.Clone(r.former), func(n contract.Node) bool { return session.HasHost(r.planes, n) })
 	if len(old) == 0 {
 		return absent, nil
 	}
-	all := contact{pins: r.c.pins, record: r.c.record, states: r.c.states, nodes: old}
-	fmt.Fprintf(r.ports.Log, "Looking for old control planes that are not used any more: %s\n", names(old))
-	in := r.in.only(old)
-	all.visits = visitAll(ctx, in, r.ports.Log, func(contract.Node) bool { return false }, func(n contract.Node) visit {
+	all := session.Contact{Pins: r.c.Pins, Record: r.c.Record, States: r.c.States, Nodes: old}
+	fmt.Fprintf(r.ports.Log, "Looking for old control planes that are not used any more: %s\n", session.JoinNames(old))
+	in := r.in.For(old)
+	all.Visits = session.VisitAll(ctx, in, r.ports.Log, func(contract.Node) bool { return false }, func(n contract.Node) session.Visit {
 		if n.Address == "" {
-			return visit{err: errNoAddress}
+			return session.Visit{Err: session.ErrNoAddress}
 		}
-		v := probeNode(ctx, in, n, r.key, all.pins.Of(n.HostUID), r.ports)
-		if v.err == nil {
-			v.err = all.checkOwn(in, n, v.report)
+		v := session.ProbeNode(ctx, in, n, r.key, all.Pins.Of(n.HostUID), r.ports)
+		if v.Err == nil {
+			v.Err = all.CheckOwn(in, n, v.Report)
 		}
 		return v
 	})
-	absent = contact{pins: all.pins, record: all.record, states: all.states}
+	absent = session.Contact{Pins: all.Pins, Record: all.Record, States: all.States}
 	for i, n := range old {
-		v := all.visits[i]
-		switch why := gone(v.err); {
+		v := all.Visits[i]
+		switch why := session.WhyAbsent(v.Err); {
 		case why != "":
 			r.silent = append(r.silent, n)
 			fmt.Fprintf(r.ports.Log, "  %-16s host %s %s, so it is not reset. It must stay off until it is reset\n", n.Name, n.Host, why)
-		case v.err != nil:
-			return absent, &task.Error{Reason: reason(v.err), Host: n.Name, Step: "connect by SSH",
-				Err: fmt.Errorf("the old control plane on host %s answers, but cannot be reset: %w. %s. Correct this or switch the machine off; the next attempt continues", n.Host, v.err, r.unchanged())}
-		case !empty(v.report):
-			absent.nodes, absent.visits = append(absent.nodes, n), append(absent.visits, v)
+		case v.Err != nil:
+			return absent, &task.Error{Reason: session.Reason(v.Err), Host: n.Name, Step: "connect by SSH",
+				Err: fmt.Errorf("the old control plane on host %s answers, but cannot be reset: %w. %s. Correct this or switch the machine off; the next attempt continues", n.Host, v.Err, r.unchanged())}
+		case !session.IsEmpty(v.Report):
+			absent.Nodes, absent.Visits = append(absent.Nodes, n), append(absent.Visits, v)
 		}
 	}
 	return absent, nil
@@ -65,19 +66,19 @@ func (r *restoration) meet(ctx context.Context) (absent contact, err error) {
 // checkMajority returns an error if etcd works, because the restore deletes its content, unless the
 // user accepts this. After a restore has begun, etcd is the empty one of the restore. When it has the
 // content of the backup, users may have written something since.
-func (r *restoration) checkMajority(ctx context.Context, absent contact) error {
-	begun := r.members.now.Restoring != ""
+func (r *restoration) checkMajority(ctx context.Context, absent session.Contact) error {
+	begun := r.members.Now.Restoring != ""
 	if r.in.Request.Restore.Force || begun && !r.filled {
 		return nil
 	}
 	r.progress.Set(2, "Check that etcd has lost its majority")
 	var alive []contract.Node
-	for i, n := range r.c.nodes {
-		if len(r.c.visits[i].report.Kubernetes) > 0 {
+	for i, n := range r.c.Nodes {
+		if len(r.c.Visits[i].Report.Kubernetes) > 0 {
 			alive = append(alive, n)
 		}
 	}
-	alive = append(alive, absent.nodes...)
+	alive = append(alive, absent.Nodes...)
 	works, err := r.works(ctx, alive)
 	if err != nil {
 		return err
@@ -88,7 +89,7 @@ func (r *restoration) checkMajority(ctx context.Context, absent contact) error {
 	if err := r.store(ctx, contract.KeyProved, ""); err != nil {
 		return err
 	}
-	name, from := r.in.Request.Provisioning+" -n "+r.in.Request.Namespace, printable(r.in.Request.Restore.Backup)
+	name, from := r.in.Request.Provisioning+" -n "+r.in.Request.Namespace, session.Printable(r.in.Request.Restore.Backup)
 	say := "Nothing was changed. To give this up"
 	if begun {
 		say = fmt.Sprintf("An earlier attempt has given it the content of a backup, and users may have written something since. "+
@@ -105,15 +106,15 @@ func (r *restoration) checkMajority(ctx context.Context, absent contact) error {
 // works.
 func (r *restoration) checkFenced(ctx context.Context) error {
 	asked := r.in.Request.Restore
-	if len(r.silent) == 0 || asked.Fenced || asked.Force || r.members.now.Restoring != "" {
+	if len(r.silent) == 0 || asked.Fenced || asked.Force || r.members.Now.Restoring != "" {
 		return nil
 	}
 	if err := r.store(ctx, contract.KeyProved, asked.Asked); err != nil {
 		return err
 	}
-	return &task.Error{Reason: contract.ReasonHostsNotFenced, Host: r.silent[0].Name, Others: namesOf(r.silent[1:]), Step: "check that old control planes are off",
+	return &task.Error{Reason: contract.ReasonHostsNotFenced, Host: r.silent[0].Name, Others: session.Names(r.silent[1:]), Step: "check that old control planes are off",
 		Err: fmt.Errorf("the backup is good and etcd has lost its majority, but old control planes that do not answer may still run: %s. "+
-			"Nothing was changed. The controller powers their hosts off and starts the next run", names(r.silent))}
+			"Nothing was changed. The controller powers their hosts off and starts the next run", session.JoinNames(r.silent))}
 }
 
 // works returns the name of an old control plane on which etcd answers a read that needs the majority;
@@ -122,7 +123,7 @@ func (r *restoration) works(ctx context.Context, alive []contract.Node) (string,
 	if len(alive) == 0 {
 		return "", nil
 	}
-	found, err := findCluster(ctx, r.in.only(alive), r.key, r.c.pins, r.ports)
+	found, err := findCluster(ctx, r.in.For(alive), r.key, r.c.Pins, r.ports)
 	if err != nil {
 		return "", err
 	}
@@ -138,7 +139,7 @@ func (r *restoration) works(ctx context.Context, alive []contract.Node) (string,
 		if err == nil {
 			return n.Name, nil
 		}
-		if err := stopped(ctx, "the check of etcd"); err != nil {
+		if err := session.Stopped(ctx, "the check of etcd"); err != nil {
 			return "", err
 		}
 	}
@@ -146,27 +147,27 @@ func (r *restoration) works(ctx context.Context, alive []contract.Node) (string,
 }
 
 // reset removes the old control planes from all machines that answer.
-func (r *restoration) reset(ctx context.Context, absent contact) error {
+func (r *restoration) reset(ctx context.Context, absent session.Contact) error {
 	var living []contract.Node
-	for i, n := range r.c.nodes {
-		if !empty(r.c.visits[i].report) {
+	for i, n := range r.c.Nodes {
+		if !session.IsEmpty(r.c.Visits[i].Report) {
 			living = append(living, n)
 		}
 	}
 	report := r.part(restoreResetFrom, restorePlayFrom)
 	if len(living) > 0 {
-		fmt.Fprintf(r.ports.Log, "\nThe old control planes are reset: %s\n", names(living))
+		fmt.Fprintf(r.ports.Log, "\nThe old control planes are reset: %s\n", session.JoinNames(living))
 		w := resetter{in: r.in, key: r.key, c: r.c, ports: r.ports, report: report}
 		if err := r.proven(ctx, living, w.reset(ctx, living, func(contract.Node) error { return nil })); err != nil {
 			return err
 		}
 	}
-	if len(absent.nodes) > 0 {
-		fmt.Fprintf(r.ports.Log, "\nOld control planes that are not used any more are reset: %s\n", names(absent.nodes))
-		in := r.in.only(absent.nodes)
+	if len(absent.Nodes) > 0 {
+		fmt.Fprintf(r.ports.Log, "\nOld control planes that are not used any more are reset: %s\n", session.JoinNames(absent.Nodes))
+		in := r.in.For(absent.Nodes)
 		in.HostsINI = nil // a new machine may have the name of such a node in the inventory
 		w := resetter{in: in, key: r.key, c: absent, ports: r.ports, report: report}
-		if err := r.proven(ctx, absent.nodes, w.reset(ctx, absent.nodes, func(n contract.Node) error { return w.leave(ctx, n) })); err != nil {
+		if err := r.proven(ctx, absent.Nodes, w.reset(ctx, absent.Nodes, func(n contract.Node) error { return w.leave(ctx, n) })); err != nil {
 			return err
 		}
 	}
@@ -178,12 +179,12 @@ func (r *restoration) reset(ctx context.Context, absent contact) error {
 }
 
 func (r *restoration) proven(ctx context.Context, nodes []contract.Node, errs []error) error {
-	return errors.Join(stopped(ctx, "the reset of the old control planes"), incomplete(nodes, errs))
+	return errors.Join(session.Stopped(ctx, "the reset of the old control planes"), incomplete(nodes, errs))
 }
 
 // install installs the control planes with the keys of the backup.
 func (r *restoration) install(ctx context.Context) (string, error) {
-	in := r.in.only(r.planes)
+	in := r.in.For(r.planes)
 	if err := equip(ctx, in, r.key, r.c, r.ports); err != nil {
 		return "", err
 	}
@@ -191,7 +192,7 @@ func (r *restoration) install(ctx context.Context) (string, error) {
 		return "", err
 	}
 	counted := count(r.in)
-	files, err := prepare(r.in, r.c.pins)
+	files, err := prepare(r.in, r.c.Pins)
 	if err != nil {
 		return "", task.Because(contract.ReasonInternal, err)
 	}
@@ -199,7 +200,7 @@ func (r *restoration) install(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return recap, storeJoined(ctx, r.ports.Installed, uids(r.in.Nodes))
+	return recap, session.StoreJoined(ctx, r.ports.Installed, session.HostUIDs(r.in.Nodes))
 }
 
 // placeKeys writes the keys of the backup to all new control planes. kubeadm and kubespray keep
@@ -210,7 +211,7 @@ func (r *restoration) placeKeys(ctx context.Context) error {
 		return r.refused(err)
 	}
 	r.progress.Set(restorePlayFrom, "Write the keys of the cluster")
-	fmt.Fprintf(r.ports.Log, "The keys of the backup are written to %s\n", names(r.planes))
+	fmt.Fprintf(r.ports.Log, "The keys of the backup are written to %s\n", session.JoinNames(r.planes))
 	return r.eachPlane(ctx, "write the keys", func(ctx context.Context, n contract.Node, conn node.Connection) error {
 		for _, f := range files {
 			if err := r.write(ctx, conn, f); err != nil {

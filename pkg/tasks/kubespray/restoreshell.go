@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -29,7 +30,7 @@ func (r *restoration) eachPlane(ctx context.Context, step string, do func(contex
 	errs := make([]error, len(r.planes))
 	limited, cancel := context.WithTimeout(ctx, r.limit())
 	defer cancel()
-	each(len(r.planes), func(i int) {
+	session.Each(len(r.planes), func(i int) {
 		conn, _, err := r.access().FirstControlPlane(limited, r.planes[i:i+1])
 		if err == nil {
 			err = do(limited, r.planes[i], conn)
@@ -37,7 +38,7 @@ func (r *restoration) eachPlane(ctx context.Context, step string, do func(contex
 		}
 		errs[i] = err
 	})
-	if err := stopped(ctx, step); err != nil {
+	if err := session.Stopped(ctx, step); err != nil {
 		return err
 	}
 	for i, err := range errs {

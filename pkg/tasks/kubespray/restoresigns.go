@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -94,7 +95,7 @@ func (r *restoration) restartKubelets(ctx context.Context, script string) (err e
 func (r *restoration) awaitSigns(ctx context.Context, names []string) error {
 	limited, cancel := context.WithTimeout(ctx, r.in.HealthLimit)
 	defer cancel()
-	tick := time.NewTicker(r.in.pollInterval())
+	tick := time.NewTicker(r.in.PollInterval())
 	defer tick.Stop()
 	for {
 		now, err := r.signs(limited)
@@ -105,7 +106,7 @@ func (r *restoration) awaitSigns(ctx context.Context, names []string) error {
 		select {
 		case <-tick.C:
 		case <-limited.Done():
-			if err := stopped(ctx, "the restore"); err != nil {
+			if err := session.Stopped(ctx, "the restore"); err != nil {
 				return err
 			}
 			return &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: names[0], Others: names[1:], Step: "wait for the kubelets",

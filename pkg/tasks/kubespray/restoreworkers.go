@@ -8,6 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
@@ -22,7 +23,7 @@ for pid in $(ss -ltnpH "sport = :%[1]d" | grep -oE "\(\"(nginx|haproxy)\",pid=[0
 // otherwise they would take the workers for lost after 50 s, and evict their pods.
 func (r *restoration) connect(ctx context.Context) error {
 	failed := r.connectWorkers(ctx)
-	if err := stopped(ctx, "the restore"); err != nil {
+	if err := session.Stopped(ctx, "the restore"); err != nil {
 		return err
 	}
 	if failed = errors.Join(failed, r.startControllers(ctx)); failed != nil {
@@ -45,7 +46,7 @@ func (r *restoration) connectWorkers(ctx context.Context) error {
 		}
 	}
 	answering := r.workers(ctx, "systemctl stop kubelet")
-	r.in.silent = without(without(namesOf(r.in.Nodes), namesOf(r.planes)), answering)
+	r.in.Silent = session.Without(session.Without(session.Names(r.in.Nodes), session.Names(r.planes)), answering)
 	failed := updateProxiesOf(ctx, r.in, r.access(), r.ports, answering, report)
 	start := "systemctl start kubelet"
 	if tag, err := proxyTag(r.in.GroupVars); err == nil && tag != "" {
@@ -56,19 +57,19 @@ func (r *restoration) connectWorkers(ctx context.Context) error {
 		return failed
 	}
 	r.progress.Set(96, "Wait for the kubelets")
-	return r.awaitSigns(ctx, slices.Concat(namesOf(r.planes), answering))
+	return r.awaitSigns(ctx, slices.Concat(session.Names(r.planes), answering))
 }
 
 // workers runs a script on the workers and returns the names of those that answer. Their kubelets are
 // stopped while the new cluster is empty, because a kubelet would delete the pods of its node. The pods run
 // on without it. A worker that does not answer is left out.
 func (r *restoration) workers(ctx context.Context, script string) (answering []string) {
-	all := slices.DeleteFunc(slices.Clone(r.in.Nodes), func(n contract.Node) bool { return isPlaneOf(r.planes, n) })
+	all := slices.DeleteFunc(slices.Clone(r.in.Nodes), func(n contract.Node) bool { return session.HasHost(r.planes, n) })
 	errs := make([]error, len(all))
-	each(len(all), func(i int) {
+	session.Each(len(all), func(i int) {
 		limited, cancel := context.WithTimeout(ctx, r.in.HealthLimit)
 		defer cancel()
-		errs[i] = onMachine(limited, r.in, all[i], r.key, r.c.pins.Of(all[i].HostUID), r.ports, func(ctx context.Context, sh machine.Shell) error {
+		errs[i] = session.OnMachine(limited, r.in, all[i], r.key, r.c.Pins.Of(all[i].HostUID), r.ports, func(ctx context.Context, sh machine.Shell) error {
 			_, err := sh(ctx, script)
 			return err
 		})

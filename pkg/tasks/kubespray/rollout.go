@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 )
 
 // rollout is a Deployment or a DaemonSet with the progress of its last change.
@@ -36,7 +38,7 @@ func (w *watch) rollouts(ctx context.Context, namespace string) ([]rollout, erro
 func parseRollouts(raw []byte) (all []rollout) {
 	for lines := bufio.NewScanner(bytes.NewReader(raw)); lines.Scan(); {
 		f := strings.Split(lines.Text(), "\t")
-		if len(f) != 13 || !kubernetesName.MatchString(f[2]) {
+		if len(f) != 13 || !session.KubernetesName.MatchString(f[2]) {
 			continue
 		}
 		r := rollout{kind: f[0], namespace: f[1], name: f[2], generation: number(f[3]), seen: number(f[4])}
@@ -79,7 +81,7 @@ func (r rollout) trouble(lost int) string {
 // awaitRollouts waits until the context ends for the Deployments and DaemonSets of the namespaces. It
 // returns what is not rolled out then; empty: everything is.
 func (c *configurer) awaitRollouts(ctx context.Context) (why string) {
-	tick := time.NewTicker(c.in.pollInterval())
+	tick := time.NewTicker(c.in.PollInterval())
 	defer tick.Stop()
 	for last := ""; ; {
 		now := c.notRolledOut(ctx)
@@ -107,7 +109,7 @@ func (c *configurer) awaitRollouts(ctx context.Context) (why string) {
 // notRolledOut returns the first problem of the namespaces; empty: there is none.
 func (c *configurer) notRolledOut(ctx context.Context) string {
 	lost := 0
-	for _, n := range c.members.now.Nodes {
+	for _, n := range c.members.Now.Nodes {
 		if c.lost(n.Name) {
 			lost++
 		}

@@ -7,40 +7,41 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // limited limits contract.PlaybookScale to the new nodes, so that the run does not contact the other
 // workers. in.limit of the result is empty if no node is new. Other playbooks are not limited.
-func limited(ctx context.Context, in Input, c contact, ports Ports) (Input, error) {
+func limited(ctx context.Context, in session.Input, c session.Contact, ports session.Ports) (session.Input, error) {
 	if in.Playbook != contract.PlaybookScale {
 		return in, nil
 	}
-	members, err := readInstalled(ctx, ports.Installed)
+	members, err := session.ReadClusterRecord(ctx, ports.Installed)
 	if err != nil {
 		return in, err
 	}
-	joined, err := readJoined(ctx, in, ports.Installed, members)
+	joined, err := session.ReadJoined(ctx, in, ports.Installed, members)
 	if err != nil {
 		return in, err
 	}
 	var stay []contract.Node
 	for _, n := range in.Nodes {
 		switch {
-		case c.hasJoined(in, n, joined):
+		case c.HasJoined(in, n, joined):
 			stay = append(stay, n)
 		case slices.Contains(n.Roles, contract.RoleControlPlane):
 			return in, task.Because(contract.ReasonInvalidRequest,
 				fmt.Errorf("node %s is a control plane that is not installed, but %s adds only workers", n.Name, in.Playbook))
-		case !kubernetesName.MatchString(n.Name):
+		case !session.KubernetesName.MatchString(n.Name):
 			return in, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q is not the name of a node", n.Name))
 		default:
-			in.limit = append(in.limit, n.Name)
+			in.Limit = append(in.Limit, n.Name)
 		}
 	}
-	if len(in.limit) > 0 && len(stay) > 0 {
-		fmt.Fprintf(ports.Log, "New nodes: %s. These nodes stay as they are: %s\n", strings.Join(in.limit, ", "), names(stay))
+	if len(in.Limit) > 0 && len(stay) > 0 {
+		fmt.Fprintf(ports.Log, "New nodes: %s. These nodes stay as they are: %s\n", strings.Join(in.Limit, ", "), session.JoinNames(stay))
 	}
 	return in, nil
 }
@@ -49,11 +50,11 @@ func limited(ctx context.Context, in Input, c contact, ports Ports) (Input, erro
 // because a user has reset them. It does nothing in a run that changes a cluster, in which only the
 // new machines are visited. There is no cluster that they could protect, and the leftovers
 // of this installation must be reset if it fails.
-func (c contact) startAnew(ctx context.Context, in Input, ports Ports) error {
-	if in.Playbook == contract.PlaybookScale || contract.OperationOf(in.Request.Operation).ChangesCluster() || slices.ContainsFunc(c.visits, func(v visit) bool { return !v.report.Clean() }) {
+func startAnew(ctx context.Context, c session.Contact, in session.Input, ports session.Ports) error {
+	if in.Playbook == contract.PlaybookScale || contract.OperationOf(in.Request.Operation).ChangesCluster() || slices.ContainsFunc(c.Visits, func(v session.Visit) bool { return !v.Report.Clean() }) {
 		return nil
 	}
-	complete, err := readComplete(ctx, ports.Installed)
+	complete, err := session.ReadComplete(ctx, ports.Installed)
 	if err != nil || !complete {
 		return err
 	}
@@ -61,5 +62,5 @@ func (c contact) startAnew(ctx context.Context, in Input, ports Ports) error {
 	if err := ports.Installed.Set(ctx, contract.KeyInstalled, ""); err != nil {
 		return task.Because(kube.Reason(err), err)
 	}
-	return storeComplete(ctx, ports.Installed, false)
+	return session.StoreComplete(ctx, ports.Installed, false)
 }

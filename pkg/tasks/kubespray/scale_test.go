@@ -134,7 +134,7 @@ func TestReplacementAfterAFailedAttempt(t *testing.T) {
 	for name, forget := range map[string]func(w *fixture){
 		"with the record": func(*fixture) {},
 		// the installation was made by a build that did not store which hosts joined
-		"of an older build": func(w *fixture) { delete(w.installed.data, contract.KeyJoined) },
+		"of an older build": func(w *fixture) { delete(w.installed.Data, contract.KeyJoined) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newReplacement(t, 2)
@@ -161,7 +161,7 @@ func TestReplacementAfterAFailedAttempt(t *testing.T) {
 				t.Errorf("connected to (-want +got):\n%s", diff)
 			}
 			var joined []string
-			if err := json.Unmarshal([]byte(w.installed.data[contract.KeyJoined]), &joined); err != nil || !slices.Equal(joined, []string{"uid-1", "uid-2", "uid-3"}) {
+			if err := json.Unmarshal([]byte(w.installed.Data[contract.KeyJoined]), &joined); err != nil || !slices.Equal(joined, []string{"uid-1", "uid-2", "uid-3"}) {
 				t.Errorf("joined: %v, %v", joined, err)
 			}
 		})
@@ -177,7 +177,7 @@ func TestNewNodes(t *testing.T) {
 		"a new host": {func(*fixture) {}, "worker-2"},
 		"a host that was reset": {func(w *fixture) {
 			w.stay(w.in.Nodes...)
-			w.installed.data[contract.KeyHosts] = `{"uid-1":"used","uid-2":"clean","uid-3":"used"}`
+			w.installed.Data[contract.KeyHosts] = `{"uid-1":"used","uid-2":"clean","uid-3":"used"}`
 		}, "worker-1,worker-2"},
 		"a host that was released": {func(w *fixture) { w.stay(w.in.Nodes[0]) }, "worker-1,worker-2"},
 	} {

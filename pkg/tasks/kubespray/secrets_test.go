@@ -13,6 +13,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/secretvars"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -73,7 +74,7 @@ func TestTheTaskShowsNoValue(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "refused") || !strings.Contains(err.Error(), "[hidden]") {
 		t.Fatalf("the failure is %v", err)
 	}
-	for where, text := range map[string]string{"log": w.log.String(), "failure": err.Error(), "progress": fmt.Sprint(w.progress.data), "record": fmt.Sprint(w.installed.data)} {
+	for where, text := range map[string]string{"log": w.log.String(), "failure": err.Error(), "progress": fmt.Sprint(w.progress.Data), "record": fmt.Sprint(w.installed.Data)} {
 		for _, secret := range []string{"horse", encoded[len(encoded)-12:]} {
 			if strings.Contains(text, secret) {
 				t.Errorf("the %s shows %q: %s", where, secret, text)
@@ -99,8 +100,8 @@ func TestChangedSecretsStartNothing(t *testing.T) {
 			if err == nil || task.FailureOf(err).Reason != contract.ReasonVarsChanged || !strings.Contains(err.Error(), "registry_password") {
 				t.Errorf("failure %v", err)
 			}
-			if len(w.ran) > 0 || w.installed.writes > 0 {
-				t.Errorf("the task ran %v and wrote %v", w.ran, w.installed.data)
+			if len(w.ran) > 0 || w.installed.Writes > 0 {
+				t.Errorf("the task ran %v and wrote %v", w.ran, w.installed.Data)
 			}
 		})
 	}
@@ -123,14 +124,14 @@ func TestResetNeedsNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	mounts := Mounts{RequestDir: dir, InventoryDir: dir, SSHDir: dir, VarsDir: vars}
-	in := Input{Playbook: contract.PlaybookReset}
+	in := session.Input{Playbook: contract.PlaybookReset}
 	if err := mounts.Fill(&in, "site", "edge-1"); err != nil {
 		t.Errorf("reset: %v", err)
 	}
-	if err := in.checkSecrets(); err != nil {
+	if err := in.CheckSecrets(); err != nil {
 		t.Errorf("reset: %v", err)
 	}
-	in = Input{Playbook: contract.PlaybookInstall}
+	in = session.Input{Playbook: contract.PlaybookInstall}
 	if err := mounts.Fill(&in, "site", "edge-1"); err == nil || !strings.Contains(err.Error(), "entry 000 of spec.kubespray.varsFrom is not a YAML mapping") {
 		t.Errorf("installation: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/software"
@@ -15,7 +16,7 @@ import (
 // giveSoftware installs the packages of the request on machines that are not nodes of the cluster yet, so
 // that a node has them before it takes workloads. It drains nothing. A failure is in the record and in the
 // log, and never an error of the run: the operation software tries it again, or says what is wrong.
-func giveSoftware(ctx context.Context, in Input, nodes []contract.Node, pins ssh.Pins, ports Ports, progress *playbook.Progress) {
+func giveSoftware(ctx context.Context, in session.Input, nodes []contract.Node, pins ssh.Pins, ports session.Ports, progress *playbook.Progress) {
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool {
 		return slices.ContainsFunc(in.Request.Members, func(m contract.Node) bool { return m.HostUID == n.HostUID })
 	})
@@ -23,14 +24,14 @@ func giveSoftware(ctx context.Context, in Input, nodes []contract.Node, pins ssh
 	if wish == nil || wish.CheckOnly || len(wish.Packages) == 0 || len(nodes) == 0 || ports.Software == nil {
 		return
 	}
-	fmt.Fprintf(ports.Log, "\nInstalling software on %s\n", names(nodes))
-	progress.Set(0, "Install software on "+some(len(nodes), "new node"))
+	fmt.Fprintf(ports.Log, "\nInstalling software on %s\n", session.JoinNames(nodes))
+	progress.Set(0, "Install software on "+session.Count(len(nodes), "new node"))
 	if err := installSoftware(ctx, in, nodes, pins, ports, progress); err != nil && ctx.Err() == nil {
 		fmt.Fprintf(ports.Log, "  The software of the new nodes is not complete; the run goes on, and a later run installs it: %v\n", err)
 	}
 }
 
-func installSoftware(ctx context.Context, in Input, nodes []contract.Node, pins ssh.Pins, ports Ports, progress *playbook.Progress) error {
+func installSoftware(ctx context.Context, in session.Input, nodes []contract.Node, pins ssh.Pins, ports session.Ports, progress *playbook.Progress) error {
 	record, err := software.ReadRecord(ctx, ports.Software, time.Now)
 	if err != nil {
 		return err // such as no ConfigMap, which an older controller does not create
@@ -52,7 +53,7 @@ func installSoftware(ctx context.Context, in Input, nodes []contract.Node, pins 
 		return nil
 	}
 	reboot, err := work.Apply(ctx, due)
-	booting := in.called(reboot)
+	booting := in.NodesNamed(reboot)
 	if err != nil || len(booting) == 0 {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 )
 
 // softwareNodes answers the playbooks of package software: the nodes have what was installed on them, and
@@ -67,7 +68,7 @@ func TestSoftwareOfNewMachines(t *testing.T) {
 	w.in.Request.Software = &contract.SoftwareRun{Packages: []contract.Software{
 		{Name: "broken", Workers: true}, {Name: "tool", ControlPlanes: true, Workers: true, Disruption: contract.DisruptionDrain},
 	}}
-	record := &memory{}
+	record := &sessiontest.Memory{}
 	ports := w.ports()
 	ports.Software = record
 	if _, err := Run(t.Context(), w.in, ports); err != nil {
@@ -76,7 +77,7 @@ func TestSoftwareOfNewMachines(t *testing.T) {
 	if want := []string{"look.yml master-1,worker-1", "apply.yml master-1,worker-1", "cluster.yml"}; !slices.Equal(played, want) {
 		t.Errorf("playbooks %q, want %q", played, want)
 	}
-	text := record.data[contract.KeySoftware]
+	text := record.Data[contract.KeySoftware]
 	for _, want := range []string{`"name":"broken","state":"Failed"`, "no space left", `"name":"tool","installed":"1.0","state":"Installed"`, `"node":"master-1"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the record has no %s: %s", want, text)
@@ -104,7 +105,7 @@ func TestSoftwareStopsNoRun(t *testing.T) {
 				w.in.Request.Members = w.in.Nodes
 			}
 			ports := w.ports()
-			ports.Software = &memory{err: tc.broken}
+			ports.Software = &sessiontest.Memory{Err: tc.broken}
 			if _, err := Run(t.Context(), w.in, ports); err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/podstart"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -19,7 +20,7 @@ func (w *watch) Kubectl(ctx context.Context, arguments string, stdin []byte) ([]
 		return w.ask(ctx, arguments, maxObjects)
 	}
 	return w.on(ctx, func(ctx context.Context) ([]byte, error) {
-		return w.conn.Send(ctx, node.AsRoot(w.in.Request, w.in.kubectlOn(w.at)+arguments), bytes.NewReader(stdin), maxObjects)
+		return w.conn.Send(ctx, node.AsRoot(w.in.Request, w.in.KubectlOn(w.at)+arguments), bytes.NewReader(stdin), maxObjects)
 	})
 }
 
@@ -32,18 +33,18 @@ func (w *watch) Root(ctx context.Context, command string) ([]byte, error) {
 
 // podless returns by name why these nodes start no pod. They must be Ready: with a pod network that the user still
 // has to install, no node can start one.
-func (w *watch) podless(ctx context.Context, nodes []string, ports Ports) (map[string]string, error) {
-	nodes = slices.DeleteFunc(slices.Clone(nodes), func(name string) bool { return !kubernetesName.MatchString(name) })
+func (w *watch) podless(ctx context.Context, nodes []string, ports session.Ports) (map[string]string, error) {
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(name string) bool { return !session.KubernetesName.MatchString(name) })
 	if needsNetwork(w.in.Request.NetworkPlugin) || len(nodes) == 0 {
 		return nil, nil
 	}
-	return ports.StartPods(ctx, w, nodes, w.in.pollInterval(), min(podstart.Limit, w.in.HealthLimit), ports.Log)
+	return ports.StartPods(ctx, w, nodes, w.in.PollInterval(), min(podstart.Limit, w.in.HealthLimit), ports.Log)
 }
 
 // startPods proves that these nodes start pods.
-func (w *watch) startPods(ctx context.Context, nodes []string, ports Ports) error {
+func (w *watch) startPods(ctx context.Context, nodes []string, ports session.Ports) error {
 	failed, err := w.podless(ctx, nodes, ports)
-	if stop := stopped(ctx, "the start of a pod on each node"); stop != nil {
+	if stop := session.Stopped(ctx, "the start of a pod on each node"); stop != nil {
 		return stop
 	}
 	switch {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/podstart"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -23,12 +24,12 @@ const noPlugin = `FailedCreatePodSandBox: failed to find plugin "loopback" in pa
 func (w *fixture) recorded() []string {
 	w.t.Helper()
 	var record contract.Installed
-	if text := w.installed.data[contract.KeyInstalled]; text != "" {
+	if text := w.installed.Data[contract.KeyInstalled]; text != "" {
 		if err := json.Unmarshal([]byte(text), &record); err != nil {
 			w.t.Fatal(err)
 		}
 	}
-	return uids(record.Nodes)
+	return session.HostUIDs(record.Nodes)
 }
 
 // A run proves that the nodes which it has installed start pods, and no other ones.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
@@ -47,7 +48,7 @@ func trust(ctx context.Context, request contract.Request, conn node.Connection) 
 	_, err := conn.Output(ctx, node.AsRoot(request, "sh -c '"+text+"'"), 64<<10)
 	var exit *ssh.ExitError
 	if errors.As(err, &exit) {
-		return fmt.Errorf("%w: %w", errNoTrust, exit)
+		return fmt.Errorf("%w: %w", session.ErrNoTrust, exit)
 	}
 	return err
 }

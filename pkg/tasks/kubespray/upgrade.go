@@ -8,6 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
@@ -23,12 +24,12 @@ const (
 
 // upgrader upgrades one control plane node or a batch of workers of a cluster.
 type upgrader struct {
-	in       Input // with the nodes of the record, except lost ones
+	in       session.Input // with the nodes of the record, except lost ones
 	key      ssh.Key
-	ports    Ports
+	ports    session.Ports
 	progress *playbook.Progress
-	members  *installed
-	c        contact         // of the nodes that are upgraded, in their order
+	members  *session.ClusterRecord
+	c        session.Contact // of the nodes that are upgraded, in their order
 	w        *watch          // asks the control planes, those that are not upgraded first
 	batch    []contract.Node // those of the request that are not upgraded, in the order of in.Nodes
 	dead     []string        // those of the batch that do not work, and that the upgrade is to repair
@@ -47,7 +48,7 @@ type upgrader struct {
 // version and the variables of each node, so an attempt that was interrupted is continued by the next
 // one: it upgrades the nodes that are left. Nodes that may be cordoned are in Draining. A node that the
 // playbook has begun to change has a Target, so that it never counts as one that it does not touch.
-func upgrade(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress) (string, error) {
+func upgrade(ctx context.Context, in session.Input, key ssh.Key, ports session.Ports, progress *playbook.Progress) (string, error) {
 	progress.Set(0, "Choose the nodes to upgrade")
 	u := &upgrader{in: in, key: key, ports: ports, progress: progress}
 	if err := u.plan(ctx); err != nil {
@@ -107,7 +108,7 @@ func (u *upgrader) plan(ctx context.Context) (err error) {
 	asked := slices.Clone(u.in.Nodes)
 	slices.SortStableFunc(asked, func(a, b contract.Node) int { return cmp.Compare(u.rankInBatch(a), u.rankInBatch(b)) })
 	access := u.access()
-	if u.w, err = newWatch(ctx, u.in.only(asked), access); err != nil {
+	if u.w, err = newWatch(ctx, u.in.For(asked), access); err != nil {
 		return err
 	}
 	u.announce()
@@ -121,29 +122,29 @@ func (u *upgrader) announce() {
 	}
 	switch {
 	case len(u.behind) > 0 && u.onlyConfigures():
-		fmt.Fprintf(u.ports.Log, "These nodes get the requested settings: %s\n", names(u.behind))
+		fmt.Fprintf(u.ports.Log, "These nodes get the requested settings: %s\n", session.JoinNames(u.behind))
 	case len(u.behind) > 0:
-		fmt.Fprintf(u.ports.Log, "These nodes are upgraded to Kubernetes %s: %s\n", u.in.Request.KubernetesVersion, names(u.behind))
+		fmt.Fprintf(u.ports.Log, "These nodes are upgraded to Kubernetes %s: %s\n", u.in.Request.KubernetesVersion, session.JoinNames(u.behind))
 	}
 	if len(u.unpatched) > 0 {
-		fmt.Fprintf(u.ports.Log, "The operating systems of these nodes are patched: %s\n", names(u.unpatched))
+		fmt.Fprintf(u.ports.Log, "The operating systems of these nodes are patched: %s\n", session.JoinNames(u.unpatched))
 	}
 }
 
 // read reads what is known of the hosts, and the record. The nodes of the input are those of the record then,
 // without lost ones, in the order of the inventory.
 func (u *upgrader) read(ctx context.Context) (err error) {
-	if u.c, err = recall(ctx, u.in, u.ports); err != nil {
+	if u.c, err = session.Recall(ctx, u.in, u.ports); err != nil {
 		return err
 	}
-	if u.members, err = readInstalled(ctx, u.ports.Installed); err != nil {
+	if u.members, err = session.ReadClusterRecord(ctx, u.ports.Installed); err != nil {
 		return err
 	}
-	if err := u.members.rebuild(ctx, u.before()); err != nil {
+	if err := u.members.Rebuild(ctx, u.before()); err != nil {
 		return err
 	}
-	u.in.Nodes = union(u.members.now.Nodes, u.in.Nodes, nil)
-	u.in.Request.Members, u.in.Request.EtcdNext = u.members.now.Nodes, u.members.now.EtcdNext
+	u.in.Nodes = session.MergeNodes(u.members.Now.Nodes, u.in.Nodes, nil)
+	u.in.Request.Members, u.in.Request.EtcdNext = u.members.Now.Nodes, u.members.Now.EtcdNext
 	u.in.Nodes, _ = inventory.Members(u.in.Request, u.in.Nodes)
 	u.in.Nodes = slices.DeleteFunc(u.in.Nodes, func(n contract.Node) bool { return u.lost(n.Name) })
 	return nil
@@ -157,7 +158,7 @@ func (u *upgrader) before() contract.Request {
 }
 
 func (u *upgrader) access() node.Access {
-	return node.Access{Dial: u.ports.Dial, Request: u.in.Request, Key: u.key, Pins: u.c.pins, Limit: u.in.ConnectLimit}
+	return node.Access{Dial: u.ports.Dial, Request: u.in.Request, Key: u.key, Pins: u.c.Pins, Limit: u.in.ConnectLimit}
 }
 
 // lost reports whether the host of a node is lost, so that nothing connects to it or waits for it.
@@ -167,7 +168,7 @@ func (u *upgrader) lost(name string) bool {
 
 // rankInBatch returns 1 for a node of the batch and 0 for any other node.
 func (u *upgrader) rankInBatch(n contract.Node) int {
-	if named(u.batch, n.Name) {
+	if session.HasName(u.batch, n.Name) {
 		return 1
 	}
 	return 0
@@ -184,19 +185,19 @@ func (u *upgrader) choose() error {
 	for _, name := range wanted {
 		i := slices.IndexFunc(u.in.Nodes, func(n contract.Node) bool { return n.Name == name })
 		switch {
-		case !kubernetesName.MatchString(name):
+		case !session.KubernetesName.MatchString(name):
 			return refuse("%q is not the name of a node", name)
 		case u.lost(name):
 			return refuse("the host of node %s is lost, so the node cannot be upgraded", name)
-		case i < 0 || !named(u.members.now.Nodes, name):
+		case i < 0 || !session.HasName(u.members.Now.Nodes, name):
 			return refuse("node %s is not in the cluster, so it cannot be upgraded", name)
-		case rankOfRole(u.in.Nodes[i]) == 0 && len(wanted) > 1:
+		case session.RoleRank(u.in.Nodes[i]) == 0 && len(wanted) > 1:
 			return refuse("control plane node %s is to be upgraded together with other nodes, but control plane nodes are upgraded one at a time", name)
 		case !u.upgraded(name):
 			left = append(left, name)
 		}
 	}
-	u.batch = u.in.called(left)
+	u.batch = u.in.NodesNamed(left)
 	for _, n := range u.batch {
 		if !u.atLevel(n.Name) {
 			u.behind = append(u.behind, n)
@@ -211,7 +212,7 @@ func (u *upgrader) choose() error {
 // resume uncordons the nodes that an earlier run has left cordoned, and that this run does not
 // upgrade. A node that is not Ready stays cordoned: it has failed, and a user repairs it.
 func (u *upgrader) resume(ctx context.Context) error {
-	names := without(u.members.now.Draining, slices.Concat(u.members.now.Leaving, namesOf(u.batch)))
+	names := session.Without(u.members.Now.Draining, slices.Concat(u.members.Now.Leaving, session.Names(u.batch)))
 	if len(names) == 0 {
 		return nil
 	}
@@ -239,7 +240,7 @@ func (u *upgrader) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := equip(ctx, u.in.only(u.batch), u.key, u.c, u.ports); err != nil {
+	if err := equip(ctx, u.in.For(u.batch), u.key, u.c, u.ports); err != nil {
 		return err
 	}
 	u.progress.Set(evictFrom, "Drain the nodes")
@@ -269,7 +270,7 @@ func (u *upgrader) drain(ctx context.Context) (err error) {
 		return u.left.why
 	}
 	keep := func(nodes []contract.Node) []contract.Node {
-		return slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return named(u.left.nodes, n.Name) })
+		return slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return session.HasName(u.left.nodes, n.Name) })
 	}
 	u.batch, u.behind, u.unpatched = keep(u.batch), keep(u.behind), keep(u.unpatched)
 	return nil
@@ -295,11 +296,11 @@ func (u *upgrader) change(ctx context.Context) error {
 // delegation. It changes no machine.
 func (u *upgrader) meet(ctx context.Context) error {
 	u.progress.Set(snapshotFrom-1, "Connect to the nodes")
-	c, err := preflight(ctx, u.in.only(u.limited().contacted()), u.key, u.ports)
+	c, err := session.Preflight(ctx, u.in.For(u.limited().ContactedNodes()), u.key, u.ports)
 	if err != nil {
 		return err
 	}
-	c.nodes, c.visits = c.nodes[:len(u.batch)], c.visits[:len(u.batch)] // these are the first ones of contacted()
-	u.c, u.w.access.Pins = c, c.pins
-	return c.record.set(ctx, contract.HostUsed, uids(u.batch)...)
+	c.Nodes, c.Visits = c.Nodes[:len(u.batch)], c.Visits[:len(u.batch)] // these are the first ones of contacted()
+	u.c, u.w.access.Pins = c, c.Pins
+	return c.Record.Set(ctx, contract.HostUsed, session.HostUIDs(u.batch)...)
 }

@@ -209,7 +209,7 @@ func TestUpgradeAfterAnotherBatch(t *testing.T) {
 	u := newUpgrading(t, false, 1, 3, "worker-3")
 	record := u.now()
 	record.Draining = []string{"worker-1"}
-	u.installed.data[contract.KeyInstalled] = string(asJSON(t, record))
+	u.installed.Data[contract.KeyInstalled] = string(asJSON(t, record))
 	u.cordoned["worker-1"] = true
 	if _, err := u.run(); err != nil {
 		t.Fatalf("%v\n%s", err, &u.log)

@@ -49,7 +49,7 @@ func newUpgrading(t *testing.T, stacked bool, masters, workers int, nodes ...str
 	}
 	record := u.now()
 	record.Request.KubernetesVersion = "1.34.3"
-	u.installed.data[contract.KeyInstalled] = string(asJSON(t, record))
+	u.installed.Data[contract.KeyInstalled] = string(asJSON(t, record))
 	r := &u.in.Request
 	r.Members, r.KubernetesVersion, r.Operation = record.Nodes, "1.35.4", contract.OperationUpgradeNodes
 	if strings.HasPrefix(nodes[0], "master") {
@@ -210,7 +210,7 @@ func (u *upgrading) setLevels(versions map[string]string) {
 	for i, n := range record.Nodes {
 		record.Nodes[i].Version, record.Nodes[i].Target = versions[n.Name], nil
 	}
-	u.installed.data[contract.KeyInstalled] = string(asJSON(u.t, record))
+	u.installed.Data[contract.KeyInstalled] = string(asJSON(u.t, record))
 	maps.Copy(u.kubelets, versions)
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -131,11 +132,11 @@ var etcdPlay string
 func (u *upgrader) etcdOf(ctx context.Context) (*version.Version, error) {
 	in := u.limited()
 	result := filepath.Join(in.ScratchDir, "etcd-version")
-	in.limit, in.extra = nil, map[string]any{
+	in.Limit, in.ExtraVars = nil, map[string]any{
 		"ansible_connection": "local", "ansible_become": false, "ansible_python_interpreter": "{{ ansible_playbook_python }}", "bpa_result": result,
 		"ansible_remote_tmp": filepath.Join(in.ScratchDir, "local"), // the task's home folder is read-only
 	}
-	files, err := prepare(in, u.c.pins)
+	files, err := prepare(in, u.c.Pins)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +154,7 @@ func (u *upgrader) etcdOf(ctx context.Context) (*version.Version, error) {
 		return nil, err
 	}
 	if status != 0 {
-		return nil, fmt.Errorf("ansible-playbook ended with status %d: %s", status, printable(task.Cut(stderr.String(), 300)))
+		return nil, fmt.Errorf("ansible-playbook ended with status %d: %s", status, session.Printable(task.Cut(stderr.String(), 300)))
 	}
 	text, err := os.ReadFile(result)
 	if err != nil {

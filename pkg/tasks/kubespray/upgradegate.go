@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -29,12 +30,12 @@ func (u *upgrader) gateBefore(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	// in a small cluster, a system pod may wait for a node that an earlier attempt has cordoned
-	cordoned := len(intersect(u.members.now.Draining, namesOf(u.batch)))+len(u.dead) > 0
+	cordoned := len(session.Intersect(u.members.Now.Draining, session.Names(u.batch)))+len(u.dead) > 0
 	bad, healthy := u.w.awaitHealthy(limited, u.ports.Log, func(t trouble) bool { return cordoned && t.unplaced || slices.Contains(u.dead, t.node) })
 	if healthy {
 		return u.checkQuorum(ctx)
 	}
-	if err := stopped(ctx, "the upgrade"); err != nil {
+	if err := session.Stopped(ctx, "the upgrade"); err != nil {
 		return err
 	}
 	return u.closed(bad)
@@ -47,8 +48,8 @@ func (u *upgrader) repairable(ready map[string]bool) (dead []string) {
 	other := func(t *contract.Target) bool {
 		return t != nil && t.Version != "" && len(t.Variables) == 0 && (t.Version != u.in.Request.KubernetesVersion || t.Settings != u.in.Request.Settings())
 	}
-	for _, n := range u.members.now.Nodes {
-		if isReady, there := ready[n.Name]; there && !isReady && named(u.batch, n.Name) && other(n.Target) {
+	for _, n := range u.members.Now.Nodes {
+		if isReady, there := ready[n.Name]; there && !isReady && session.HasName(u.batch, n.Name) && other(n.Target) {
 			dead = append(dead, n.Name)
 		}
 	}
@@ -65,7 +66,7 @@ func (u *upgrader) closed(bad []trouble) error {
 		failed.Err = fmt.Errorf("the control plane does not answer, so no node was %s. Nothing was changed", u.verb())
 		return failed
 	}
-	i := slices.IndexFunc(bad, func(t trouble) bool { return named(u.batch, t.node) })
+	i := slices.IndexFunc(bad, func(t trouble) bool { return session.HasName(u.batch, t.node) })
 	if i < 0 {
 		failed.Host = bad[0].node
 		failed.Err = fmt.Errorf("the cluster is not healthy, so no node was %s: %s. Nothing was changed. The next attempt continues", u.verb(), summary(bad))
@@ -130,7 +131,7 @@ func (u *upgrader) settle(ctx context.Context, nodes []contract.Node) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, u.in.HealthLimit)
 	defer cancel()
-	tick := time.NewTicker(u.in.pollInterval())
+	tick := time.NewTicker(u.in.PollInterval())
 	defer tick.Stop()
 	pending, why := slices.Clone(nodes), map[string]string{}
 	var since map[string]string // the heartbeats at the first look: a node is Ready for some time after its kubelet has stopped
@@ -151,7 +152,7 @@ func (u *upgrader) settle(ctx context.Context, nodes []contract.Node) error {
 			continue
 		case <-limited.Done():
 		}
-		if err := stopped(ctx, "the upgrade"); err != nil {
+		if err := session.Stopped(ctx, "the upgrade"); err != nil {
 			return err
 		}
 		return &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: pending[0].Name, Step: "wait for the " + u.verb() + " nodes",
@@ -189,7 +190,7 @@ func (u *upgrader) look(ctx context.Context, pending []contract.Node, since *map
 		case beats[n.Name] == (*since)[n.Name]:
 			why[n.Name] = "its kubelet has sent no heartbeat since the " + u.last() + " ended"
 		case kubelets[n.Name] != want:
-			why[n.Name] = fmt.Sprintf("its kubelet has version %s, not %s", printable(kubelets[n.Name]), want)
+			why[n.Name] = fmt.Sprintf("its kubelet has version %s, not %s", session.Printable(kubelets[n.Name]), want)
 		default:
 			if why[n.Name] = u.serverTrouble(ctx, n); why[n.Name] == "" {
 				done = append(done, n.Name)
@@ -216,10 +217,10 @@ func (u *upgrader) starting(ctx context.Context, done []string, why map[string]s
 
 // serverTrouble returns what is wrong with the API server of a control plane node; empty: nothing.
 func (u *upgrader) serverTrouble(ctx context.Context, n contract.Node) string {
-	if rankOfRole(n) != 0 {
+	if session.RoleRank(n) != 0 {
 		return ""
 	}
-	w := &watch{in: u.in.only([]contract.Node{n}), access: u.w.access}
+	w := &watch{in: u.in.For([]contract.Node{n}), access: u.w.access}
 	defer w.close()
 	text, err := w.ask(ctx, "get --raw /version --request-timeout=10s", 64<<10)
 	if err != nil {
@@ -240,13 +241,13 @@ func (u *upgrader) finish(ctx context.Context, done []string) error {
 	if err := u.mark(ctx, done); err != nil {
 		return err
 	}
-	return uncordon(ctx, u.w, u.members, intersect(u.members.now.Draining, done), u.ports)
+	return uncordon(ctx, u.w, u.members, session.Intersect(u.members.Now.Draining, done), u.ports)
 }
 
 // gateAfter waits until the whole cluster is healthy again.
 func (u *upgrader) gateAfter(ctx context.Context) error {
-	in := u.in.only(u.w.in.Nodes)
-	if len(node.ControlPlanes(in.called(in.Request.Upgrade.Nodes))) > 0 {
+	in := u.in.For(u.w.in.Nodes)
+	if len(node.ControlPlanes(in.NodesNamed(in.Request.Upgrade.Nodes))) > 0 {
 		if err := awaitMembers(ctx, in, u.access(), u.ports); err != nil {
 			return err
 		}
@@ -257,7 +258,7 @@ func (u *upgrader) gateAfter(ctx context.Context) error {
 	if healthy {
 		return nil
 	}
-	if err := stopped(ctx, "the upgrade"); err != nil {
+	if err := session.Stopped(ctx, "the upgrade"); err != nil {
 		return err
 	}
 	failed := &task.Error{Reason: contract.ReasonClusterUnhealthy, Step: "check the cluster after the upgrade"}

@@ -5,16 +5,17 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // lacks is Installed.Lacks for a node of the record. A node that is not in it lacks everything.
 func (u *upgrader) lacks(name string) (level, patch bool) {
-	i := slices.IndexFunc(u.members.now.Nodes, func(n contract.Node) bool { return n.Name == name })
+	i := slices.IndexFunc(u.members.Now.Nodes, func(n contract.Node) bool { return n.Name == name })
 	if i < 0 {
 		return true, true
 	}
-	return u.members.now.Lacks(u.members.now.Nodes[i], u.in.Request)
+	return u.members.Now.Lacks(u.members.Now.Nodes[i], u.in.Request)
 }
 
 // atLevel reports whether a node of the record has the version and the variables of the request, so
@@ -99,9 +100,9 @@ func (u *upgrader) last() string {
 
 // begin records that a run begins to change these nodes: until they work again, they are half changed.
 func (u *upgrader) begin(ctx context.Context, nodes []contract.Node, begun func(*contract.Target)) error {
-	return u.members.change(ctx, func(next *contract.Installed) {
+	return u.members.Change(ctx, func(next *contract.Installed) {
 		for i, n := range next.Nodes {
-			if !named(nodes, n.Name) {
+			if !session.HasName(nodes, n.Name) {
 				continue
 			}
 			target := contract.Target{}
@@ -116,7 +117,7 @@ func (u *upgrader) begin(ctx context.Context, nodes []contract.Node, begun func(
 
 // mark records nodes as upgraded and patched.
 func (u *upgrader) mark(ctx context.Context, names []string) error {
-	return u.members.change(ctx, func(next *contract.Installed) {
+	return u.members.Change(ctx, func(next *contract.Installed) {
 		for i, n := range next.Nodes {
 			if !slices.Contains(names, n.Name) {
 				continue
@@ -137,9 +138,9 @@ func (u *upgrader) recap() string {
 	if len(u.batch) == 0 {
 		return "no node is left to be " + u.verb()
 	}
-	text := names(u.batch) + " " + u.done()
+	text := session.JoinNames(u.batch) + " " + u.done()
 	if len(u.left.nodes) > 0 {
-		text += "; " + names(u.left.nodes) + " not drained yet"
+		text += "; " + session.JoinNames(u.left.nodes) + " not drained yet"
 	}
 	return task.Cut(text, contract.MaxText)
 }
@@ -147,14 +148,14 @@ func (u *upgrader) recap() string {
 // complete stores the record after a check of the whole cluster. If every node is at the level of the
 // request, the request is that of the cluster, even if some are still to be patched.
 func (u *upgrader) complete(ctx context.Context) error {
-	if err := storeComplete(ctx, u.ports.Installed, true); err != nil {
+	if err := session.StoreComplete(ctx, u.ports.Installed, true); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(u.members.now.Nodes, func(n contract.Node) bool { return !u.atLevel(n.Name) }) {
+	if slices.ContainsFunc(u.members.Now.Nodes, func(n contract.Node) bool { return !u.atLevel(n.Name) }) {
 		return nil
 	}
-	return u.members.change(ctx, func(next *contract.Installed) {
-		next.Request = lasting(u.in.Request)
+	return u.members.Change(ctx, func(next *contract.Installed) {
+		next.Request = session.Lasting(u.in.Request)
 		for i := range next.Nodes {
 			next.Nodes[i].Version, next.Nodes[i].Settings = "", ""
 		}

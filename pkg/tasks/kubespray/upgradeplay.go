@@ -7,23 +7,24 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // limited returns the input of the playbook. The batch of the run is one batch of kubespray. BPA has
 // cordoned and drained the nodes, and kubespray neither drains nor uncordons a node that is cordoned
 // already, unless upgrade_node_always_cordon is set. Nobody could answer its questions.
-func (u *upgrader) limited() Input {
+func (u *upgrader) limited() session.Input {
 	in := u.in
-	in.limit = namesOf(u.batch)
-	in.extra = map[string]any{
+	in.Limit = session.Names(u.batch)
+	in.ExtraVars = map[string]any{
 		"serial": "100%", "upgrade_node_always_cordon": false, "upgrade_node_confirm": false, "upgrade_node_post_upgrade_confirm": false,
 	}
 	if !in.Request.SetsVar(refreshCertificates) { // otherwise the members of etcd restart once more for new certificates
-		in.extra[refreshCertificates] = false
+		in.ExtraVars[refreshCertificates] = false
 	}
 	if errs := ignoredErrors(in.Request); errs != nil {
-		in.extra[ignoreErrors] = errs
+		in.ExtraVars[ignoreErrors] = errs
 	}
 	return in
 }
@@ -63,9 +64,9 @@ func (u *upgrader) play(ctx context.Context) error {
 		return nil
 	}
 	in := u.limited()
-	in.limit = namesOf(u.behind)
+	in.Limit = session.Names(u.behind)
 	counted := count(in)
-	files, err := prepare(in, u.c.pins)
+	files, err := prepare(in, u.c.Pins)
 	if err != nil {
 		return task.Because(contract.ReasonInternal, err)
 	}

@@ -5,18 +5,19 @@ import (
 	"errors"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // recordsOf returns the records of a run that upgrades nodes, or that applies variables. members is the record
 // of the cluster in the store. It fails if the request does not say which nodes are upgraded.
-func recordsOf(ctx context.Context, store Store, members *installed, request contract.Request) (*upgradeRecords, error) {
-	u := &upgrader{in: Input{Request: request}, members: members, ports: Ports{Installed: store}}
+func recordsOf(ctx context.Context, store session.Store, members *session.ClusterRecord, request contract.Request) (*upgradeRecords, error) {
+	u := &upgrader{in: session.Input{Request: request}, members: members, ports: session.Ports{Installed: store}}
 	if request.Upgrade == nil {
 		return nil, task.Because(contract.ReasonInvalidRequest, errors.New("the request does not say which nodes are upgraded"))
 	}
-	if err := u.members.rebuild(ctx, u.before()); err != nil {
+	if err := u.members.Rebuild(ctx, u.before()); err != nil {
 		return nil, task.Because(kube.Reason(err), err)
 	}
 	records := &upgradeRecords{u: u, configures: &configurer{upgrader: u}}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -54,7 +55,7 @@ func (u *upgrader) saveEtcd(ctx context.Context, via etcd.Client, running []endp
 	folder := snapshotFolder
 	if via.InPod { // the pod sees no folder of the machine but that of the data
 		var err error
-		if folder, err = u.in.etcdDataDir(); err != nil {
+		if folder, err = etcdDataDir(u.in); err != nil {
 			return err
 		}
 	}
@@ -72,7 +73,7 @@ func (u *upgrader) saveEtcd(ctx context.Context, via etcd.Client, running []endp
 		}
 		return err
 	}
-	fmt.Fprintf(u.ports.Log, "A snapshot of etcd before the upgrade is on %s: %s\n", via.Via.Name, printable(strings.TrimSpace(file)))
+	fmt.Fprintf(u.ports.Log, "A snapshot of etcd before the upgrade is on %s: %s\n", via.Via.Name, session.Printable(strings.TrimSpace(file)))
 	return nil
 }
 
@@ -94,7 +95,7 @@ func (u *upgrader) saved(ctx context.Context) bool {
 		r := u.in.Request
 		return n.Target != nil && n.Target.Version == r.KubernetesVersion && (r.Upgrade.From != r.KubernetesVersion || n.Target.Settings == r.Settings())
 	}
-	if !slices.ContainsFunc(node.ControlPlanes(u.members.now.Nodes), begun) {
+	if !slices.ContainsFunc(node.ControlPlanes(u.members.Now.Nodes), begun) {
 		return false
 	}
 	p := planes{in: u.in, access: u.w.access, ports: u.ports}
@@ -104,7 +105,7 @@ func (u *upgrader) saved(ctx context.Context) bool {
 			fmt.Fprintf(u.ports.Log, "  look for a snapshot of etcd on %s: %v\n", n.Name, err)
 			continue
 		}
-		if file = printable(strings.TrimSpace(file)); file != "" {
+		if file = session.Printable(strings.TrimSpace(file)); file != "" {
 			fmt.Fprintf(u.ports.Log, "The snapshot of etcd from before the first attempt is on %s: %s\n", n.Name, file)
 			return true
 		}

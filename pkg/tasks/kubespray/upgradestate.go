@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -45,11 +46,11 @@ func (w *watch) pairs(ctx context.Context, arguments string) (map[string]string,
 // of each node. A node that does not work stays cordoned, so that no pod moves to it before a user
 // has repaired it.
 func (u *upgrader) failed(ctx context.Context, err error) error {
-	if stopped(ctx, "") != nil {
+	if session.Stopped(ctx, "") != nil {
 		return err // there is no time to examine the nodes; run releases those that are Ready
 	}
 	states, working := u.examine(ctx)
-	if undo := uncordon(ctx, u.w, u.members, intersect(u.members.now.Draining, working), u.ports); undo != nil {
+	if undo := uncordon(ctx, u.w, u.members, session.Intersect(u.members.Now.Draining, working), u.ports); undo != nil {
 		fmt.Fprintf(u.ports.Log, "  %v; the next attempt does this\n", undo)
 	}
 	var known *task.Error
@@ -67,11 +68,11 @@ func (u *upgrader) release(ctx context.Context) {
 	defer cancel()
 	ready, err := u.w.registered(undo)
 	if err == nil {
-		names := intersect(u.members.now.Draining, namesOf(u.batch))
+		names := session.Intersect(u.members.Now.Draining, session.Names(u.batch))
 		err = uncordon(undo, u.w, u.members, slices.DeleteFunc(names, func(name string) bool { return !ready[name] }), u.ports)
 	}
 	if err != nil {
-		fmt.Fprintf(u.ports.Log, "  uncordon %s: %v; the next attempt does this\n", names(u.batch), err)
+		fmt.Fprintf(u.ports.Log, "  uncordon %s: %v; the next attempt does this\n", session.JoinNames(u.batch), err)
 	}
 }
 
@@ -82,7 +83,7 @@ func (u *upgrader) examine(ctx context.Context) (states, working []string) {
 	defer cancel()
 	working, known := u.awaitWorking(limited)
 	if !known {
-		return []string{"the state of " + names(u.batch) + " is not known, because no API server answers"}, nil
+		return []string{"the state of " + session.JoinNames(u.batch) + " is not known, because no API server answers"}, nil
 	}
 	kubelets, err := u.w.kubelets(ctx)
 	if err != nil {
@@ -91,7 +92,7 @@ func (u *upgrader) examine(ctx context.Context) (states, working []string) {
 	for _, n := range u.batch {
 		version := ""
 		if v := kubelets[n.Name]; v != "" {
-			version = " (" + printable(v) + ")"
+			version = " (" + session.Printable(v) + ")"
 		}
 		switch {
 		case u.upgraded(n.Name):
@@ -108,7 +109,7 @@ func (u *upgrader) examine(ctx context.Context) (states, working []string) {
 // awaitWorking returns the nodes of the batch that are Ready and have sent a heartbeat since the first
 // look. It waits for all of them until the context ends. It returns false if no API server answers.
 func (u *upgrader) awaitWorking(ctx context.Context) (working []string, known bool) {
-	tick := time.NewTicker(u.in.pollInterval())
+	tick := time.NewTicker(u.in.PollInterval())
 	defer tick.Stop()
 	for first := map[string]string(nil); ; {
 		ready, err := u.w.registered(ctx)

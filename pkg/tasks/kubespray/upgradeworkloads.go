@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -59,7 +60,7 @@ func (u *upgrader) readNoted(ctx context.Context) error {
 // for a node that is cordoned.
 func (u *upgrader) endBatch(ctx context.Context) error {
 	same := u.noted.Version == u.in.Request.KubernetesVersion && u.noted.Settings == u.in.Request.Settings() && u.noted.Patch == u.in.Request.Upgrade.Patch
-	if len(u.batch) == 0 || same && len(without(namesOf(u.batch), u.noted.Nodes)) == 0 {
+	if len(u.batch) == 0 || same && len(session.Without(session.Names(u.batch), u.noted.Nodes)) == 0 {
 		return nil
 	}
 	err := u.awaitAvailable(ctx)
@@ -68,7 +69,7 @@ func (u *upgrader) endBatch(ctx context.Context) error {
 	}
 	var known *task.Error
 	if errors.As(err, &known) {
-		known.Err = fmt.Errorf("%s not changed, because an earlier batch is not complete. %w", names(u.batch), known.Err)
+		known.Err = fmt.Errorf("%s not changed, because an earlier batch is not complete. %w", session.JoinNames(u.batch), known.Err)
 	}
 	return err
 }
@@ -82,12 +83,12 @@ func (u *upgrader) note(ctx context.Context) error {
 	}
 	names, lacking := available(all)
 	lacking = slices.DeleteFunc(lacking, func(w workload) bool { return slices.Contains(u.noted.Names, w.String()) })
-	fmt.Fprintf(u.ports.Log, "%s available now\n", some(len(names), "workload"))
+	fmt.Fprintf(u.ports.Log, "%s available now\n", session.Count(len(names), "workload"))
 	if len(lacking) > 0 {
 		fmt.Fprintf(u.ports.Log, "  not available before the upgrade, so not waited for: %s\n", listStates(lacking, 10))
 	}
-	u.noted = noted{Nodes: with(u.noted.Nodes, namesOf(u.batch)), Version: u.in.Request.KubernetesVersion, Settings: u.in.Request.Settings(),
-		Patch: u.in.Request.Upgrade.Patch, Work: u.work(), Names: with(u.noted.Names, names)}
+	u.noted = noted{Nodes: session.With(u.noted.Nodes, session.Names(u.batch)), Version: u.in.Request.KubernetesVersion, Settings: u.in.Request.Settings(),
+		Patch: u.in.Request.Upgrade.Patch, Work: u.work(), Names: session.With(u.noted.Names, names)}
 	if len(u.noted.Names) == 0 {
 		return nil
 	}
@@ -123,12 +124,12 @@ func (u *upgrader) awaitAvailable(ctx context.Context) error {
 	var lacking []workload
 	var unknown error // why the state is not known
 	last := ""
-	for pause := u.in.firstPause(); ; pause = min(2*pause, longestPause) {
+	for pause := u.in.FirstPause(); ; pause = min(2*pause, session.LongestPause) {
 		now, err := u.lacking(limited, &since)
 		if inTime(limited) {
 			lacking, unknown = now, err
 			if err == nil && len(now) == 0 {
-				fmt.Fprintf(u.ports.Log, "  %s available\n", some(len(u.noted.Names), "workload"))
+				fmt.Fprintf(u.ports.Log, "  %s available\n", session.Count(len(u.noted.Names), "workload"))
 				return u.storeNoted(ctx, "")
 			}
 		}
@@ -143,7 +144,7 @@ func (u *upgrader) awaitAvailable(ctx context.Context) error {
 		case <-limited.Done():
 			timer.Stop()
 		}
-		if err := stopped(ctx, "the upgrade"); err != nil {
+		if err := session.Stopped(ctx, "the upgrade"); err != nil {
 			return err
 		}
 		return u.unavailable(lacking, unknown)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -23,8 +24,8 @@ var serverOfWorkers = []string{
 // checkServer returns an error if one of the control planes that leave has the API server that all
 // workers use. This is so in a cluster with neither a proxy on each worker nor a load balancer. Nobody
 // would point the workers to another one, so all of them would be cut off.
-func (w *watch) checkServer(ctx context.Context, in Input, leave []contract.Node) error {
-	workers := without(namesOf(in.Nodes), namesOf(node.ControlPlanes(in.Nodes)))
+func (w *watch) checkServer(ctx context.Context, in session.Input, leave []contract.Node) error {
+	workers := session.Without(session.Names(in.Nodes), session.Names(node.ControlPlanes(in.Nodes)))
 	if direct, err := direct(in.GroupVars); err != nil || !direct || len(leave)*len(workers) == 0 {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 )
 
 // workload is a workload of the cluster, or an API service that a Service of the cluster serves.
@@ -54,7 +56,7 @@ func (w *watch) workloads(ctx context.Context, kinds []string) ([]workload, erro
 func parseWorkloads(raw []byte) (all []workload) {
 	for lines := bufio.NewScanner(bytes.NewReader(raw)); lines.Scan(); {
 		field := strings.Split(lines.Text(), "\t")
-		if len(field) != 10 || resources[field[0]] == "" || !kubernetesName.MatchString(field[2]) {
+		if len(field) != 10 || resources[field[0]] == "" || !session.KubernetesName.MatchString(field[2]) {
 			continue
 		}
 		w := workload{kind: field[0], namespace: field[1], name: field[2]}
@@ -71,7 +73,7 @@ func parseWorkloads(raw []byte) (all []workload) {
 		default:
 			w.wanted, w.available = number(field[4]), number(field[5])
 		}
-		if w.kind == "ReplicaSet" && field[3] != "" || w.kind != "APIService" && !kubernetesName.MatchString(w.namespace) {
+		if w.kind == "ReplicaSet" && field[3] != "" || w.kind != "APIService" && !session.KubernetesName.MatchString(w.namespace) {
 			continue
 		}
 		all = append(all, w)

@@ -93,7 +93,7 @@ func (u *upgrading) after(change func()) {
 // stored returns the stored list.
 func (u *upgrading) stored() (n noted) {
 	u.t.Helper()
-	if err := json.Unmarshal([]byte(u.installed.data[contract.KeyAvailable]), &n); err != nil {
+	if err := json.Unmarshal([]byte(u.installed.Data[contract.KeyAvailable]), &n); err != nil {
 		u.t.Fatal(err)
 	}
 	return n
@@ -108,7 +108,7 @@ func (u *upgrading) expectNoted(want ...string) {
 
 func (u *upgrading) expectNothingNoted() {
 	u.t.Helper()
-	if text := u.installed.data[contract.KeyAvailable]; text != "" {
+	if text := u.installed.Data[contract.KeyAvailable]; text != "" {
 		u.t.Errorf("the list is still stored: %s", text)
 	}
 }

@@ -1,4 +1,4 @@
-package kubespray
+package session
 
 import (
 	"errors"
@@ -25,10 +25,10 @@ func TestWait(t *testing.T) {
 		}
 	}
 	// the shorter times of tests are not those of users
-	if in := (Input{}); in.pollInterval() != time.Second || in.firstPause() != firstPause {
-		t.Errorf("the task waits %s and %s between queries", in.pollInterval(), in.firstPause())
+	if in := (Input{}); in.PollInterval() != time.Second || in.FirstPause() != firstPause {
+		t.Errorf("the task waits %s and %s between queries", in.PollInterval(), in.FirstPause())
 	}
-	if silence(errors.New("odd")) || !silence(ssh.ErrUnreachable) {
+	if IsSilent(errors.New("odd")) || !IsSilent(ssh.ErrUnreachable) {
 		t.Error("only an error of the connection means that nothing answers")
 	}
 }

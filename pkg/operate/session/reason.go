@@ -1,4 +1,4 @@
-package kubespray
+package session
 
 import (
 	"cmp"
@@ -12,52 +12,52 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// Errors of a visit or of the preparation of a node. reason returns the failure reason of each.
+// Errors of a visit or of the preparation of a node. Reason returns the failure reason of each.
 var (
-	// errOccupied reports that a Kubernetes of another owner is on a machine.
-	errOccupied = errors.New("a Kubernetes that is not of this Provisioning is on the machine")
+	// ErrOccupied reports that a Kubernetes of another owner is on a machine.
+	ErrOccupied = errors.New("a Kubernetes that is not of this Provisioning is on the machine")
 	// errNotInspected reports that a machine cannot be inspected.
 	errNotInspected = errors.New("the machine cannot be inspected")
-	// errNotMarked reports that a machine's owner cannot be written on the machine.
-	errNotMarked = errors.New("the owner of its cluster cannot be written")
-	// errNoTrust reports that the depot's certificate cannot be installed on a node.
-	errNoTrust = errors.New("the depot's certificate cannot be installed")
-	// errNoState reports that a node cannot be prepared for another policy of the kubelet's managers.
-	errNoState = errors.New("the kubelet cannot be prepared for another policy of its CPU manager")
-	// errNoDepot reports that a node cannot reach the depot.
-	errNoDepot = errors.New("it cannot reach the depot for OS packages")
-	// errRefused reports that a node's apt refuses the depot's index: it is not signed with the depot's
+	// ErrNotMarked reports that a machine's owner cannot be written on the machine.
+	ErrNotMarked = errors.New("the owner of its cluster cannot be written")
+	// ErrNoTrust reports that the depot's certificate cannot be installed on a node.
+	ErrNoTrust = errors.New("the depot's certificate cannot be installed")
+	// ErrNoState reports that a node cannot be prepared for another policy of the kubelet's managers.
+	ErrNoState = errors.New("the kubelet cannot be prepared for another policy of its CPU manager")
+	// ErrNoDepot reports that a node cannot reach the depot.
+	ErrNoDepot = errors.New("it cannot reach the depot for OS packages")
+	// ErrRefused reports that a node's apt refuses the depot's index: it is not signed with the depot's
 	// key, or has expired, or the clock of the node is wrong.
-	errRefused = errors.New("its apt refuses the index of the depot's OS packages")
-	// errNoSource reports that the depot cannot be configured as a package source on a node.
-	errNoSource = errors.New("the depot cannot be configured as its source of OS packages")
+	ErrRefused = errors.New("its apt refuses the index of the depot's OS packages")
+	// ErrNoSource reports that the depot cannot be configured as a package source on a node.
+	ErrNoSource = errors.New("the depot cannot be configured as its source of OS packages")
 )
 
 // Files that the task writes on nodes. They belong to BPA alone, so that the task never edits a file of a
 // user.
 const (
-	// aptSource and aptConfig configure apt.
-	aptSource = "/etc/apt/sources.list.d/bpa-depot.sources"
-	aptConfig = "/etc/apt/apt.conf.d/90bpa-depot"
-	// stateUnit is a drop-in of kubelet.service that removes the kubelet's state of another policy. A reset
+	// AptSource and AptConfig configure apt.
+	AptSource = "/etc/apt/sources.list.d/bpa-depot.sources"
+	AptConfig = "/etc/apt/apt.conf.d/90bpa-depot"
+	// KubeletDropIn is a drop-in of kubelet.service that removes the kubelet's state of another policy. A reset
 	// removes its folder.
-	stateUnit = "/etc/systemd/system/kubelet.service.d/10-bpa-manager-state.conf"
+	KubeletDropIn = "/etc/systemd/system/kubelet.service.d/10-bpa-manager-state.conf"
 )
 
-// reason returns the failure reason of the error of a visit.
-func reason(err error) contract.Reason {
+// Reason returns the failure reason of the error of a visit.
+func Reason(err error) contract.Reason {
 	switch {
 	case errors.Is(err, errWrongMachine):
 		return contract.ReasonWrongMachine
-	case errors.Is(err, errOccupied):
+	case errors.Is(err, ErrOccupied):
 		return contract.ReasonHostOccupied
 	case errors.Is(err, errOtherSystem):
 		return contract.ReasonInvalidRequest
 	case errors.Is(err, errNotInspected):
 		return contract.ReasonInternal
-	case errors.Is(err, errNoTrust), errors.Is(err, errNoSource), errors.Is(err, errRefused), errors.Is(err, errNotMarked), errors.Is(err, errNoState):
+	case errors.Is(err, ErrNoTrust), errors.Is(err, ErrNoSource), errors.Is(err, ErrRefused), errors.Is(err, ErrNotMarked), errors.Is(err, ErrNoState):
 		return contract.ReasonPlaybookFailed
-	case errors.Is(err, errNoDepot):
+	case errors.Is(err, ErrNoDepot):
 		return contract.ReasonDepotUnavailable
 	}
 	return node.Reason(err)
@@ -70,15 +70,15 @@ func rank(err error) int {
 		contract.ReasonHostUnreachable, contract.ReasonDepotUnavailable, contract.ReasonInternal, contract.ReasonPlaybookFailed,
 		contract.ReasonSSHDenied, contract.ReasonInvalidRequest, contract.ReasonHostKeyChanged, contract.ReasonHostOccupied,
 		contract.ReasonWrongMachine,
-	}, reason(err))
+	}, Reason(err))
 }
 
-// worst returns the error with the highest rank, and adds the names of the other nodes that failed.
+// Worst returns the error with the highest rank, and adds the names of the other nodes that failed.
 // It returns nil if no node failed.
-func worst(in Input, visits []visit) error {
+func Worst(in Input, visits []Visit) error {
 	var bad []int
 	for i := range visits {
-		if visits[i].err != nil {
+		if visits[i].Err != nil {
 			bad = append(bad, i)
 		}
 	}
@@ -86,28 +86,28 @@ func worst(in Input, visits []visit) error {
 		return nil
 	}
 	slices.SortStableFunc(bad, func(a, b int) int {
-		return cmp.Compare(rank(visits[b].err), rank(visits[a].err))
+		return cmp.Compare(rank(visits[b].Err), rank(visits[a].Err))
 	})
 	first, others := bad[0], bad[1:]
-	err, n := visits[first].err, in.Nodes[first]
+	err, n := visits[first].Err, in.Nodes[first]
 	message := fmt.Sprintf("%s at %s: %v. %s", n.Host, node.Target(in.Request, n).HostPort(), err, advice(in, n, err))
 	names := make([]string, len(others))
 	var same []string // failed for the same reason
 	for i, other := range others {
 		names[i] = in.Nodes[other].Name
-		if reason(visits[other].err) == reason(err) {
+		if Reason(visits[other].Err) == Reason(err) {
 			same = append(same, names[i])
 		}
 	}
 	if len(others) > 0 {
-		message += fmt.Sprintf(" %s failed too: %s.", some(len(others), "more node"), task.Cut(strings.Join(names, ", "), 200))
+		message += fmt.Sprintf(" %s failed too: %s.", Count(len(others), "more node"), task.Cut(strings.Join(names, ", "), 200))
 	}
-	return &task.Error{Reason: reason(err), Host: n.Name, Step: "connect by SSH", Err: errors.New(message), Others: same}
+	return &task.Error{Reason: Reason(err), Host: n.Name, Step: "connect by SSH", Err: errors.New(message), Others: same}
 }
 
 // advice tells the user what to do about the error of a node.
 func advice(in Input, n contract.Node, err error) string {
-	switch reason(err) {
+	switch Reason(err) {
 	case contract.ReasonWrongMachine:
 		return "Nothing was changed. Correct the host's IP address at its source (the host's network data, or DHCP). " +
 			"If this machine is the right one, correct spec.bootMACAddress of the BareMetalHost."
@@ -127,16 +127,16 @@ func advice(in Input, n contract.Node, err error) string {
 		return fmt.Sprintf("If you reinstalled the machine, remove its line (it ends in %q) with: kubectl -n %s edit configmap %s. If not, find out which machine answers at this address.",
 			n.Host, in.Request.Namespace, contract.KnownHostsName(in.Request.Provisioning))
 	case contract.ReasonPlaybookFailed:
-		if errors.Is(err, errNotMarked) {
+		if errors.Is(err, ErrNotMarked) {
 			return "Make sure that user root can write to /etc/bpa on the nodes."
 		}
-		if errors.Is(err, errNoState) {
-			return "Make sure that user root can write " + stateUnit + " on the nodes, and that systemctl daemon-reload works there."
+		if errors.Is(err, ErrNoState) {
+			return "Make sure that user root can write " + KubeletDropIn + " on the nodes, and that systemctl daemon-reload works there."
 		}
-		if errors.Is(err, errNoSource) {
-			return "Make sure that user root can write " + aptSource + " and " + aptConfig + " on the nodes."
+		if errors.Is(err, ErrNoSource) {
+			return "Make sure that user root can write " + AptSource + " and " + AptConfig + " on the nodes."
 		}
-		if errors.Is(err, errRefused) {
+		if errors.Is(err, ErrRefused) {
 			return "Compare the clocks of the node and of the depot. If they agree, the troubleshooting table of docs/depot.md has the messages of apt."
 		}
 		return "Make sure that the OS image of the nodes contains the package ca-certificates, which is needed to install the depot's certificate."

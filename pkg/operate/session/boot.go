@@ -1,4 +1,4 @@
-package kubespray
+package session
 
 import (
 	"context"
@@ -18,8 +18,8 @@ const (
 	// answerLimit is the default time in which a machine must answer before a reset or a removal
 	// leaves it out.
 	answerLimit = time.Minute
-	// firstPause and longestPause bound the time between two attempts to connect to a node.
-	firstPause, longestPause = 250 * time.Millisecond, 10 * time.Second
+	// firstPause and LongestPause bound the time between two attempts to connect to a node.
+	firstPause, LongestPause = 250 * time.Millisecond, 10 * time.Second
 	// logEvery is the time between two lines of the log about nodes that do not answer.
 	logEvery = 30 * time.Second
 )
@@ -40,26 +40,26 @@ func (in Input) wait() time.Duration {
 // patience returns a function that reports whether the task waits until a node answers. A node that
 // has answered in an earlier run is not booting for the first time, so an installation does not
 // wait for it.
-func (c contact) patience(in Input) func(contract.Node) bool {
+func (c Contact) patience(in Input) func(contract.Node) bool {
 	return func(n contract.Node) bool {
-		return in.Playbook == contract.PlaybookReset || in.Playbook == contract.PlaybookRemove || c.states[n.HostUID] != contract.HostUsed
+		return in.Playbook == contract.PlaybookReset || in.Playbook == contract.PlaybookRemove || c.States[n.HostUID] != contract.HostUsed
 	}
 }
 
-// visitAll visits all nodes in parallel. Nodes that do not answer are visited again, with growing
+// VisitAll visits all nodes in parallel. Nodes that do not answer are visited again, with growing
 // pauses, as long as in.wait allows it and patient returns true.
-func visitAll(ctx context.Context, in Input, log io.Writer, patient func(contract.Node) bool, do func(contract.Node) visit) []visit {
-	visits := make([]visit, len(in.Nodes))
+func VisitAll(ctx context.Context, in Input, log io.Writer, patient func(contract.Node) bool, do func(contract.Node) Visit) []Visit {
+	visits := make([]Visit, len(in.Nodes))
 	pending := make([]int, len(in.Nodes))
 	for i := range pending {
 		pending[i] = i
 	}
 	started, logged := time.Now(), time.Time{}
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		each(len(pending), func(k int) { visits[pending[k]] = do(in.Nodes[pending[k]]) })
+	for pause := firstPause; ; pause = min(2*pause, LongestPause) {
+		Each(len(pending), func(k int) { visits[pending[k]] = do(in.Nodes[pending[k]]) })
 		var silent []int
 		for _, i := range pending {
-			if silence(visits[i].err) && patient(in.Nodes[i]) {
+			if IsSilent(visits[i].Err) && patient(in.Nodes[i]) {
 				silent = append(silent, i)
 			}
 		}
@@ -82,17 +82,17 @@ func visitAll(ctx context.Context, in Input, log io.Writer, patient func(contrac
 	}
 }
 
-// silence reports whether an error means that nothing answers, so that a later attempt may succeed.
-func silence(err error) bool {
+// IsSilent reports whether an error means that nothing answers, so that a later attempt may succeed.
+func IsSilent(err error) bool {
 	var changed *ssh.KeyChangedError
 	return errors.Is(err, ssh.ErrUnreachable) && !errors.As(err, &changed) && !errors.Is(err, ssh.ErrDenied)
 }
 
-func logSilent(in Input, visits []visit, pending []int, waited time.Duration, log io.Writer) {
+func logSilent(in Input, visits []Visit, pending []int, waited time.Duration, log io.Writer) {
 	names := make([]string, len(pending))
 	for k, i := range pending {
 		names[k] = in.Nodes[i].Name
 	}
-	fmt.Fprintf(log, "Waiting for %s to answer (%s of %s): %s; %s: %v\n", some(len(pending), "node"),
-		waited.Round(time.Second), in.wait(), strings.Join(names, ", "), names[0], visits[pending[0]].err)
+	fmt.Fprintf(log, "Waiting for %s to answer (%s of %s): %s; %s: %v\n", Count(len(pending), "node"),
+		waited.Round(time.Second), in.wait(), strings.Join(names, ", "), names[0], visits[pending[0]].Err)
 }

@@ -1,4 +1,4 @@
-package kubespray
+package session
 
 import (
 	"cmp"
@@ -43,30 +43,35 @@ type Input struct {
 	// cluster.
 	ConnectLimit, HealthLimit, ProbeLimit time.Duration
 
-	// poll is the time between two queries while the task waits for the cluster or a machine. 0: see
-	// pollInterval and firstPause. Tests set it.
-	poll time.Duration
+	// Poll is the time between two queries while the task waits for the cluster or a machine. 0: see
+	// PollInterval and FirstPause. Tests set it.
+	Poll time.Duration
+
+	// The operations set the fields below on copies of the input, for a part of a run. In the input of a run they
+	// are empty.
+
 	// others are the nodes of the cluster that are not in Nodes, because this part of the run does
-	// not concern them.
+	// not concern them. See Input.For.
 	others []contract.Node
-	// limit are the nodes to which the playbook is limited; empty: all nodes of the inventory.
-	// extra are further variables of the playbook, which override those of the inventory.
-	limit []string
-	extra map[string]any
-	// fresh are the nodes of limit that join the cluster. The run changes the machines of the others
-	// only through the playbook and equipPresent, and never resets them. nil: all nodes of limit.
-	fresh []string
-	// tags selects tasks of the playbook; empty: all of them. alone reports that the playbook
-	// connects only to the nodes of limit.
-	tags  string
-	alone bool
-	// silent are the names of workers that are not waited for at the end, because they did not answer in a
-	// restore. content is what the record says of the variables of the control planes after it (Node.Settings);
+	// Limit are the names of the nodes to which the playbook is limited; empty: all nodes of the inventory.
+	// ExtraVars are further variables of the playbook, which override those of the inventory.
+	Limit     []string
+	ExtraVars map[string]any
+	// Fresh are the names of the nodes of Limit that join the cluster. The run changes the machines of the others
+	// only through the playbook and equipPresent, and never resets them. nil: all nodes of Limit.
+	Fresh []string
+	// Tags selects tasks of the playbook, as ansible-playbook does; empty: all of them. Alone reports that the
+	// playbook connects only to the nodes of Limit.
+	Tags  string
+	Alone bool
+	// Silent are the names of workers that are not waited for at the end, because they did not answer in a
+	// restore.
+	Silent []string
+	// Sick are the names of nodes that were not Ready before the run and that it does not concern.
+	Sick []string
+	// SettingsAfter is what the record says of the variables of the control planes after the run (Node.Settings);
 	// empty: they have those of the request.
-	silent []string
-	// sick are the names of nodes that were not Ready before the run and that it does not concern.
-	sick    []string
-	content string
+	SettingsAfter string
 }
 
 // Output holds the results of a successful run.
@@ -88,7 +93,7 @@ func (in Input) check() (ssh.Key, error) {
 			return nil, fmt.Errorf("node %s has no address or no host UID", n.Name)
 		}
 	}
-	if err := in.checkPlaybook(); err != nil {
+	if err := in.CheckPlaybook(); err != nil {
 		return nil, err
 	}
 	key, err := ssh.ParseKey(in.PrivateKey)
@@ -98,8 +103,8 @@ func (in Input) check() (ssh.Key, error) {
 	return key, nil
 }
 
-// checkPlaybook checks that the playbook exists in PlaybooksDir.
-func (in Input) checkPlaybook() error {
+// CheckPlaybook checks that the playbook exists in PlaybooksDir.
+func (in Input) CheckPlaybook() error {
 	if !fs.ValidPath(in.Playbook) || strings.HasPrefix(in.Playbook, "-") || path.Ext(in.Playbook) != ".yml" {
 		return fmt.Errorf("%q is not the name of a playbook, such as cluster.yml", in.Playbook)
 	}
@@ -109,15 +114,15 @@ func (in Input) checkPlaybook() error {
 	return nil
 }
 
-// pollInterval returns the time between two queries while the task waits for the cluster.
-func (in Input) pollInterval() time.Duration { return cmp.Or(in.poll, time.Second) }
+// PollInterval returns the time between two queries while the task waits for the cluster.
+func (in Input) PollInterval() time.Duration { return cmp.Or(in.Poll, time.Second) }
 
-// firstPause returns the first pause between two attempts, which grows up to longestPause.
-func (in Input) firstPause() time.Duration { return cmp.Or(in.poll, firstPause) }
+// FirstPause returns the first pause between two attempts, which grows up to LongestPause.
+func (in Input) FirstPause() time.Duration { return cmp.Or(in.Poll, firstPause) }
 
-// checkSecrets checks that the variables in Secrets have the values for which the run was started: the record of the
+// CheckSecrets checks that the variables in Secrets have the values for which the run was started: the record of the
 // cluster is to have the digests of what was used. A reset uses what there is.
-func (in Input) checkSecrets() error {
+func (in Input) CheckSecrets() error {
 	names := in.Secrets.Differ(in.Request.SecretVars)
 	if len(names) == 0 || in.Playbook == contract.PlaybookReset {
 		return nil
@@ -126,91 +131,93 @@ func (in Input) checkSecrets() error {
 		"the next attempt uses their present content", strings.Join(names, ", ")))
 }
 
-// changed returns the nodes whose machines the run prepares for the playbook.
-func (in Input) changed() []contract.Node {
-	if in.fresh != nil {
-		return in.called(in.fresh)
+// ChangedNodes returns the nodes whose machines the run prepares for the playbook.
+func (in Input) ChangedNodes() []contract.Node {
+	if in.Fresh != nil {
+		return in.NodesNamed(in.Fresh)
 	}
-	return in.limited()
+	return in.PlaybookNodes()
 }
 
-// limited returns the nodes on which the playbook runs.
-func (in Input) limited() []contract.Node {
-	if len(in.limit) == 0 {
+// PlaybookNodes returns the nodes on which the playbook runs.
+func (in Input) PlaybookNodes() []contract.Node {
+	if len(in.Limit) == 0 {
 		return in.Nodes
 	}
-	return in.called(in.limit)
+	return in.NodesNamed(in.Limit)
 }
 
-// called returns the nodes of the input with these names, in the order of the input.
-func (in Input) called(names []string) []contract.Node {
+// NodesNamed returns the nodes of the input with these names, in the order of the input.
+func (in Input) NodesNamed(names []string) []contract.Node {
 	return slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return !slices.Contains(names, n.Name) })
 }
 
-// contacted returns the nodes to which the run connects before the playbook, and to which the playbook
+// ContactedNodes returns the nodes to which the run connects before the playbook, and to which the playbook
 // may connect. For contract.PlaybookScale and contract.PlaybookRemove, and if contract.PlaybookInstall
 // is limited, these are the nodes that it changes, the other nodes on which it runs, and then the
 // first control plane. Kubespray creates the join token and the certificates of etcd's clients
 // there, and deletes Node objects there.
-func (in Input) contacted() []contract.Node {
+func (in Input) ContactedNodes() []contract.Node {
 	switch {
-	case in.alone:
-		return in.limited()
-	case in.Playbook == contract.PlaybookReset || in.Playbook == contract.PlaybookInstall && len(in.limit) == 0:
+	case in.Alone:
+		return in.PlaybookNodes()
+	case in.Playbook == contract.PlaybookReset || in.Playbook == contract.PlaybookInstall && len(in.Limit) == 0:
 		return in.Nodes
 	}
-	all := in.changed()
-	for _, n := range slices.Concat(in.limited(), node.ControlPlanes(in.Nodes)[:1]) {
-		if !named(all, n.Name) {
+	all := in.ChangedNodes()
+	for _, n := range slices.Concat(in.PlaybookNodes(), node.ControlPlanes(in.Nodes)[:1]) {
+		if !HasName(all, n.Name) {
 			all = append(all, n)
 		}
 	}
 	return all
 }
 
-// only returns the input for some of its nodes.
-func (in Input) only(nodes []contract.Node) Input {
+// For returns the input for some of its nodes, in the given order. Its other nodes are known to the result, but
+// not a part of it.
+func (in Input) For(nodes []contract.Node) Input {
 	all := slices.Concat(in.Nodes, in.others)
-	in.Nodes, in.others = nodes, slices.DeleteFunc(all, func(n contract.Node) bool { return slices.Contains(uids(nodes), n.HostUID) })
+	in.Nodes, in.others = nodes, slices.DeleteFunc(all, func(n contract.Node) bool { return slices.Contains(HostUIDs(nodes), n.HostUID) })
 	return in
 }
 
-// unaccelerated says why the run has no acceleration, if an earlier attempt is the reason.
-func (in Input) unaccelerated() string {
+// Unaccelerated says why the run has no acceleration, if an earlier attempt is the reason.
+func (in Input) Unaccelerated() string {
 	if in.Request.Unaccelerated == "" {
 		return ""
 	}
 	return ", because run " + in.Request.Unaccelerated + " failed with it"
 }
 
-// beside reports whether the run changes a part of a cluster that exists. A restore, an installation and a check of
+// ChangesPart reports whether the run changes a part of a cluster that exists. A restore, an installation and a check of
 // the cluster, which removes no node, concern all nodes.
-func (in Input) beside(members *installed) bool {
+func (in Input) ChangesPart(members *ClusterRecord) bool {
 	if r := in.Request.Remove; r != nil && len(r.Nodes)+len(r.Sets) == 0 {
 		return false
 	}
-	return members.text != "" && contract.OperationOf(in.Request.Operation).ChangesCluster() && in.Request.Restore == nil
+	return members.Text != "" && contract.OperationOf(in.Request.Operation).ChangesCluster() && in.Request.Restore == nil
 }
 
-// concerned returns those of the nodes that the run installs or changes. A control plane that joins or leaves
+// Concerned returns those of the nodes that the run installs or changes. A control plane that joins or leaves
 // changes all others.
-func (in Input) concerned(nodes []contract.Node, members *installed) []contract.Node {
-	if !in.beside(members) {
+func (in Input) Concerned(nodes []contract.Node, members *ClusterRecord) []contract.Node {
+	if !in.ChangesPart(members) {
 		return nodes
 	}
 	operation := in.Request.Operation
 	planes := operation == contract.OperationAddControlPlane || operation == contract.OperationRemoveControlPlane
 	return slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool {
-		recorded := slices.ContainsFunc(members.now.Nodes, func(m contract.Node) bool { return m.Name == n.Name && m.HostUID == n.HostUID })
-		return recorded && !slices.Contains(in.limit, n.Name) && !(planes && rankOfRole(n) == 0)
+		recorded := slices.ContainsFunc(members.Now.Nodes, func(m contract.Node) bool { return m.Name == n.Name && m.HostUID == n.HostUID })
+		return recorded && !slices.Contains(in.Limit, n.Name) && !(planes && RoleRank(n) == 0)
 	})
 }
 
-// sickIn returns the names of the nodes that are not Ready and that the run does not concern.
-func (in Input) sickIn(ready map[string]bool, members *installed) (sick []string) {
-	concerned := in.concerned(in.Nodes, members)
+// SickIn returns the names of the nodes that are not Ready and that the run does not concern. ready has the names of
+// the Ready nodes.
+func (in Input) SickIn(ready map[string]bool, members *ClusterRecord) (sick []string) {
+	concerned := in.Concerned(in.Nodes, members)
 	for _, n := range in.Nodes {
-		if !ready[n.Name] && !named(concerned, n.Name) {
+		if !ready[n.Name] && !HasName(concerned, n.Name) {
 			sick = append(sick, n.Name)
 		}
 	}

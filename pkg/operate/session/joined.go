@@ -1,4 +1,4 @@
-package kubespray
+package session
 
 import (
 	"context"
@@ -11,30 +11,30 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// hasJoined reports whether a playbook has succeeded on the node's machine, and the machine was not
+// HasJoined reports whether a playbook has succeeded on the node's machine, and the machine was not
 // reset since.
-func (c contact) hasJoined(in Input, n contract.Node, joined []string) bool {
-	return slices.Contains(joined, n.HostUID) && slices.Contains(in.Request.Installed, n.Host) && c.states[n.HostUID] != contract.HostClean
+func (c Contact) HasJoined(in Input, n contract.Node, joined []string) bool {
+	return slices.Contains(joined, n.HostUID) && slices.Contains(in.Request.Installed, n.Host) && c.States[n.HostUID] != contract.HostClean
 }
 
-// readJoined returns the UIDs of the hosts on which a playbook has succeeded. These are the hosts of
+// ReadJoined returns the UIDs of the hosts on which a playbook has succeeded. These are the hosts of
 // the record of the cluster, and those that joined in a run that failed later, before it wrote the
-// record. If nothing is stored, an older build of BPA has installed the cluster. Then readJoined
+// record. If nothing is stored, an older build of BPA has installed the cluster. Then ReadJoined
 // stores the installed hosts: in a later attempt, in.Request.Installed also has the new hosts.
-func readJoined(ctx context.Context, in Input, store Store, members *installed) ([]string, error) {
+func ReadJoined(ctx context.Context, in Input, store Store, members *ClusterRecord) ([]string, error) {
 	joined, stored, err := parseJoined(ctx, store)
 	if err != nil {
 		return nil, err
 	}
-	if stored || members.text != "" {
-		return with(joined, uids(members.now.Nodes)), nil
+	if stored || members.Text != "" {
+		return With(joined, HostUIDs(members.Now.Nodes)), nil
 	}
 	for _, n := range in.Nodes {
 		if slices.Contains(in.Request.Installed, n.Host) {
 			joined = append(joined, n.HostUID)
 		}
 	}
-	return joined, storeJoined(ctx, store, joined)
+	return joined, StoreJoined(ctx, store, joined)
 }
 
 // parseJoined reads contract.KeyJoined; false: it does not exist.
@@ -52,20 +52,20 @@ func parseJoined(ctx context.Context, store Store) (joined []string, stored bool
 	return joined, true, nil
 }
 
-// unjoin removes hosts from contract.KeyJoined, because their nodes have left the cluster.
-func unjoin(ctx context.Context, store Store, uids []string) error {
+// RemoveJoined removes hosts from contract.KeyJoined, because their nodes have left the cluster.
+func RemoveJoined(ctx context.Context, store Store, uids []string) error {
 	joined, stored, err := parseJoined(ctx, store)
 	if err != nil || !stored {
 		return err
 	}
-	if left := without(joined, uids); len(left) < len(joined) {
-		return storeJoined(ctx, store, left)
+	if left := Without(joined, uids); len(left) < len(joined) {
+		return StoreJoined(ctx, store, left)
 	}
 	return nil
 }
 
-// storeJoined stores the UIDs of the hosts on which a playbook has succeeded, in place of those that are stored.
-func storeJoined(ctx context.Context, store Store, uids []string) error {
+// StoreJoined stores the UIDs of the hosts on which a playbook has succeeded, in place of those that are stored.
+func StoreJoined(ctx context.Context, store Store, uids []string) error {
 	text, err := json.Marshal(uids)
 	if err != nil {
 		return task.Because(contract.ReasonInternal, err)
@@ -76,11 +76,11 @@ func storeJoined(ctx context.Context, store Store, uids []string) error {
 	return nil
 }
 
-// readComplete reports whether an earlier run has found the cluster complete and healthy. The
+// ReadComplete reports whether an earlier run has found the cluster complete and healthy. The
 // controller sets Request.Complete only after a whole run has succeeded. Without contract.KeyComplete,
 // a run that failed after the health check would leave a cluster that the next run takes for an
 // unfinished one, and resets while its control plane boots.
-func readComplete(ctx context.Context, store Store) (bool, error) {
+func ReadComplete(ctx context.Context, store Store) (bool, error) {
 	text, err := store.Get(ctx, contract.KeyComplete)
 	if err != nil {
 		return false, task.Because(kube.Reason(err), err)
@@ -88,8 +88,8 @@ func readComplete(ctx context.Context, store Store) (bool, error) {
 	return text == "true", nil
 }
 
-// storeComplete stores whether a run has found the cluster complete and healthy.
-func storeComplete(ctx context.Context, store Store, complete bool) error {
+// StoreComplete stores whether a run has found the cluster complete and healthy.
+func StoreComplete(ctx context.Context, store Store, complete bool) error {
 	text := ""
 	if complete {
 		text = "true"

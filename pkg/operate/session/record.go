@@ -1,4 +1,4 @@
-package kubespray
+package session
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// record stores the states of hosts (contract.HostStates). A host is HostUsed in the record before
+// HostRecord stores the states of hosts (contract.HostStates). A host is HostUsed in the record before
 // the task changes it for the first time, and HostClean only after a reset has been checked.
-type record struct {
+type HostRecord struct {
 	store Store
 
 	mu     sync.Mutex
@@ -25,9 +25,9 @@ type record struct {
 	exists bool // the ConfigMap has the key
 }
 
-// readRecord reads the record. If it does not exist, a build of BPA without the record may have
+// ReadHostRecord reads the record. If it does not exist, a build of BPA without the record may have
 // changed every host that has a pinned host key. These hosts are HostUsed.
-func readRecord(ctx context.Context, store Store, pins ssh.Pins) (*record, error) {
+func ReadHostRecord(ctx context.Context, store Store, pins ssh.Pins) (*HostRecord, error) {
 	text, err := store.Get(ctx, contract.KeyHosts)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		return nil, task.Because(contract.ReasonVersionSkew,
@@ -41,7 +41,7 @@ func readRecord(ctx context.Context, store Store, pins ssh.Pins) (*record, error
 	if err != nil {
 		return nil, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("read %s: %w", contract.KeyHosts, err))
 	}
-	r := &record{store: store, states: contract.HostStates{}, exists: text != ""}
+	r := &HostRecord{store: store, states: contract.HostStates{}, exists: text != ""}
 	maps.Copy(r.states, states)
 	if !r.exists {
 		for _, pin := range pins {
@@ -51,17 +51,17 @@ func readRecord(ctx context.Context, store Store, pins ssh.Pins) (*record, error
 	return r, nil
 }
 
-// begin writes the record if it does not exist. The caller calls it before it stores the first host
+// Begin writes the record if it does not exist. The caller calls it before it stores the first host
 // key. A ConfigMap with host keys and without a record then comes from an older build.
-func (r *record) begin(ctx context.Context) error {
+func (r *HostRecord) Begin(ctx context.Context) error {
 	if r.exists {
 		return nil
 	}
-	return r.set(ctx, "")
+	return r.Set(ctx, "")
 }
 
-// set stores one state for all of the given hosts in one write, and keeps the other hosts.
-func (r *record) set(ctx context.Context, state contract.HostState, uids ...string) error {
+// Set stores one state for all of the given hosts in one write, and keeps the other hosts.
+func (r *HostRecord) Set(ctx context.Context, state contract.HostState, uids ...string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	next := maps.Clone(r.states)
@@ -82,8 +82,8 @@ func (r *record) set(ctx context.Context, state contract.HostState, uids ...stri
 	return nil
 }
 
-// snapshot returns a copy of the states.
-func (r *record) snapshot() contract.HostStates {
+// Snapshot returns a copy of the states.
+func (r *HostRecord) Snapshot() contract.HostStates {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.states)

@@ -1,4 +1,4 @@
-package kubespray
+package session
 
 import (
 	"testing"
@@ -28,7 +28,7 @@ func TestKubectlOn(t *testing.T) {
 		"not known which machine": {Input{Nodes: []contract.Node{first, second}}, contract.Node{}, kubectl},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.in.kubectlOn(tc.at); got != tc.want {
+			if got := tc.in.KubectlOn(tc.at); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})

@@ -1,4 +1,4 @@
-package kubespray
+package session
 
 import (
 	"context"
@@ -44,20 +44,20 @@ func (OnMachines) Authorize(ctx context.Context, sh machine.Shell, line string) 
 	return machine.Authorize(ctx, sh, line)
 }
 
-// dial opens a connection to a node within in.ConnectLimit.
-func dial(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports) (node.Connection, error) {
+// Dial opens a connection to a node within in.ConnectLimit.
+func Dial(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports) (node.Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, in.ConnectLimit)
 	defer cancel()
 	return ports.Dial(ctx, node.Target(in.Request, n), key, pinned)
 }
 
-// onMachine connects to a node and runs do with a Shell there. The node must have the pinned host
+// OnMachine connects to a node and runs do with a Shell there. The node must have the pinned host
 // key.
-func onMachine(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports, do func(context.Context, machine.Shell) error) error {
+func OnMachine(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports, do func(context.Context, machine.Shell) error) error {
 	if pinned == nil {
 		return node.ErrNeverSeen
 	}
-	conn, err := dial(ctx, in, n, key, pinned, ports)
+	conn, err := Dial(ctx, in, n, key, pinned, ports)
 	if err != nil {
 		return err
 	}
@@ -65,24 +65,24 @@ func onMachine(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinn
 	return do(ctx, node.Shell(in.Request, conn))
 }
 
-// empty reports whether no cluster and no mark of BPA is on the machine.
-func empty(r machine.Report) bool { return r.Clean() && r.User == contract.User{} }
+// IsEmpty reports whether no cluster and no mark of BPA is on the machine.
+func IsEmpty(r machine.Report) bool { return r.Clean() && r.User == contract.User{} }
 
-// ours reports whether what is on a machine comes from this Provisioning. The file on the machine
+// IsOurs reports whether what is on a machine comes from this Provisioning. The file on the machine
 // decides. Without the file, the record decides: an interrupted reset may have removed the file.
-func (c contact) ours(in Input, n contract.Node, r machine.Report) bool {
+func (c Contact) IsOurs(in Input, n contract.Node, r machine.Report) bool {
 	if r.User != (contract.User{}) {
 		return r.User.UID == in.Request.UID
 	}
-	return c.states[n.HostUID] == contract.HostUsed
+	return c.States[n.HostUID] == contract.HostUsed
 }
 
-// checkFree returns an error if a Kubernetes of another owner is on the machine. It accepts the hosts
+// CheckFree returns an error if a Kubernetes of another owner is on the machine. It accepts the hosts
 // on which, as the controller knows, a node of this cluster is or may be. An older build of BPA has
 // written no file on these machines.
-func (c contact) checkFree(in Input, n contract.Node, r machine.Report) error {
-	if len(r.Kubernetes) == 0 || c.ours(in, n, r) || slices.Contains(in.Request.Installed, n.Host) {
+func (c Contact) CheckFree(in Input, n contract.Node, r machine.Report) error {
+	if len(r.Kubernetes) == 0 || c.IsOurs(in, n, r) || slices.Contains(in.Request.Installed, n.Host) {
 		return nil
 	}
-	return fmt.Errorf("%w: it has %s; %s", errOccupied, few(r.Kubernetes), whose(r.User))
+	return fmt.Errorf("%w: it has %s; %s", ErrOccupied, FirstItems(r.Kubernetes), DescribeOwner(r.User))
 }

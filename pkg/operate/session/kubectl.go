@@ -1,4 +1,4 @@
-package kubespray
+package session
 
 import (
 	"slices"
@@ -7,8 +7,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// kubectlOn returns the beginning of a command that runs kubectl on a control plane, at its own API server if
+// KubectlOn returns the beginning of a command that runs kubectl on a control plane, at its own API server if
 // the cluster has or had other control planes.
-func (in Input) kubectlOn(n contract.Node) string {
+func (in Input) KubectlOn(n contract.Node) string {
 	return node.Kubectl(n, slices.Concat(in.Nodes, in.others, in.Request.Members), in.GroupVars)
 }

@@ -1,4 +1,4 @@
-package kubespray
+package session
 
 import (
 	"os"
@@ -35,7 +35,7 @@ func TestEngine(t *testing.T) {
 		}
 		// No playbook of these operations is in the folder: the reason must be the engine, and not the file.
 		for _, operation := range []string{contract.OperationAddNodes, contract.OperationAddControlPlane, contract.OperationConfigure} {
-			_, err := runOperation(t.Context(), Input{PlaybooksDir: dir, Playbook: "scale.yml", Request: contract.Request{Operation: operation}}, Ports{Log: t.Output()}, nil)
+			_, err := Run(t.Context(), Input{PlaybooksDir: dir, Playbook: "scale.yml", Request: contract.Request{Operation: operation}}, Ports{Log: t.Output()}, nil)
 			if got := err != nil && strings.Contains(err.Error(), "only install and reset clusters"); got != c.installs {
 				t.Errorf("%s, operation %s: %v", e, operation, err)
 			}

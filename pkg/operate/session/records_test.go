@@ -1,4 +1,4 @@
-package kubespray
+package session
 
 import (
 	"errors"
@@ -11,26 +11,27 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 func TestRecordThatCannotBeRead(t *testing.T) {
-	store := &memory{err: apierrors.NewServiceUnavailable("etcd is full")}
-	if _, err := readInstalled(t.Context(), store); task.FailureOf(err).Reason != contract.ReasonAPIUnavailable {
+	store := &sessiontest.Memory{Err: apierrors.NewServiceUnavailable("etcd is full")}
+	if _, err := ReadClusterRecord(t.Context(), store); task.FailureOf(err).Reason != contract.ReasonAPIUnavailable {
 		t.Errorf("%v", err)
 	}
-	writes := &memory{}
-	i, err := readInstalled(t.Context(), writes)
+	writes := &sessiontest.Memory{}
+	i, err := ReadClusterRecord(t.Context(), writes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // a change that changes nothing is not written
-		if err := i.change(t.Context(), func(next *contract.Installed) { next.EtcdNext = 2 }); err != nil {
+		if err := i.Change(t.Context(), func(next *contract.Installed) { next.EtcdNext = 2 }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if writes.writes != 1 {
-		t.Errorf("%d writes", writes.writes)
+	if writes.Writes != 1 {
+		t.Errorf("%d writes", writes.Writes)
 	}
 }
 
@@ -42,15 +43,15 @@ func TestRecordKeepsOtherLostNodes(t *testing.T) {
 	first, second := node("master-1", contract.RoleControlPlane), node("master-2", contract.RoleControlPlane)
 	lost, dead := node("worker-1", contract.RoleWorker), node("master-3", contract.RoleControlPlane)
 	record := contract.Installed{Nodes: []contract.Node{first, second, dead, lost}}
-	i := &installed{store: &memory{data: map[string]string{}}, now: record}
+	i := &ClusterRecord{store: &sessiontest.Memory{Data: map[string]string{}}, Now: record}
 	anew := dead
 	anew.HostUID = "another"
 	request := contract.Request{Operation: contract.OperationAddControlPlane, Members: record.Nodes, Lost: []string{"master-3"}}
-	if err := i.complete(t.Context(), request, []contract.Node{first, second, anew}); err != nil {
+	if err := i.Complete(t.Context(), request, []contract.Node{first, second, anew}); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, n := range i.now.Nodes {
+	for _, n := range i.Now.Nodes {
 		got = append(got, n.Name+"="+n.HostUID)
 	}
 	if want := []string{"master-1=uid-of-master-1", "master-2=uid-of-master-2", "master-3=another", "worker-1=uid-of-worker-1"}; !slices.Equal(want, got) {
@@ -70,15 +71,15 @@ func TestRecordOfARestore(t *testing.T) {
 	was := []contract.Node{first, second, third, worker}
 	anew := third
 	anew.HostUID = "another"
-	i := &installed{store: &memory{data: map[string]string{}}, now: contract.Installed{
+	i := &ClusterRecord{store: &sessiontest.Memory{Data: map[string]string{}}, Now: contract.Installed{
 		Nodes: was, EtcdNext: 4, Leaving: []string{"b", "w"}, Restoring: "b-1 now", Restored: "b-0"}}
 	request := contract.Request{Operation: contract.OperationRestore, Members: was, EtcdNext: 4, Lost: []string{"c", "w"}, Kept: []string{"w"}, Restore: &contract.Restore{Asked: "b-1 now"}}
-	if err := i.complete(t.Context(), request, []contract.Node{first, second, anew}); err != nil {
+	if err := i.Complete(t.Context(), request, []contract.Node{first, second, anew}); err != nil {
 		t.Fatal(err)
 	}
 	first.Version, second.Target, first.Etcd, second.Etcd, anew.Etcd = "", nil, "etcd4", "etcd5", "etcd6"
 	want := contract.Installed{Nodes: []contract.Node{first, second, anew, worker}, EtcdNext: 7, Draining: []string{"b"}, Leaving: []string{"w"}, Restored: "b-1 now", RestoredBefore: []string{"b-0"}}
-	if diff := cmp.Diff(want, i.now); diff != "" {
+	if diff := cmp.Diff(want, i.Now); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
 	}
 }
@@ -100,39 +101,39 @@ func TestRecordOfALostMember(t *testing.T) {
 		"two nodes become members": {[]contract.Node{was[2], was[3], was[4], was[5], anew}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			i := &installed{store: &memory{data: map[string]string{}}, now: contract.Installed{Nodes: was}}
+			i := &ClusterRecord{store: &sessiontest.Memory{Data: map[string]string{}}, Now: contract.Installed{Nodes: was}}
 			request := contract.Request{Operation: contract.OperationAddControlPlane, Members: was, EtcdNext: 6, Lost: []string{"a", "b"}, Kept: []string{"b"}}
-			if err := i.complete(t.Context(), request, tc.nodes); err != nil {
+			if err := i.Complete(t.Context(), request, tc.nodes); err != nil {
 				t.Fatal(err)
 			}
-			at := slices.IndexFunc(i.now.Nodes, func(n contract.Node) bool { return n.Name == "b" })
-			if at < 0 || i.now.Nodes[at].Etcd != tc.want || len(i.now.Request.Kept) > 0 {
-				t.Errorf("record %+v, want b with member %q", i.now, tc.want)
+			at := slices.IndexFunc(i.Now.Nodes, func(n contract.Node) bool { return n.Name == "b" })
+			if at < 0 || i.Now.Nodes[at].Etcd != tc.want || len(i.Now.Request.Kept) > 0 {
+				t.Errorf("record %+v, want b with member %q", i.Now, tc.want)
 			}
 		})
 	}
 }
 
 func TestRecordIsWrittenOnlyIfItChanges(t *testing.T) {
-	store := &memory{}
-	r, err := readRecord(t.Context(), store, nil)
+	store := &sessiontest.Memory{}
+	r, err := ReadHostRecord(t.Context(), store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := errors.Join(r.begin(t.Context()), r.set(t.Context(), contract.HostUsed, "a", "b")); err != nil {
+		if err := errors.Join(r.Begin(t.Context()), r.Set(t.Context(), contract.HostUsed, "a", "b")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if keys := slices.Sorted(maps.Keys(r.snapshot())); store.writes != 2 || !slices.Equal(keys, []string{"a", "b"}) {
-		t.Errorf("%d writes, want 2: {} and the hosts; hosts %v", store.writes, keys)
+	if keys := slices.Sorted(maps.Keys(r.Snapshot())); store.Writes != 2 || !slices.Equal(keys, []string{"a", "b"}) {
+		t.Errorf("%d writes, want 2: {} and the hosts; hosts %v", store.Writes, keys)
 	}
 }
 
 func TestKeyCompleteThatCannotBeRead(t *testing.T) {
-	store := &memory{err: apierrors.NewServiceUnavailable("etcd is full")}
-	_, err := readComplete(t.Context(), store)
-	reasons := []contract.Reason{task.FailureOf(err).Reason, task.FailureOf(storeComplete(t.Context(), store, true)).Reason}
+	store := &sessiontest.Memory{Err: apierrors.NewServiceUnavailable("etcd is full")}
+	_, err := ReadComplete(t.Context(), store)
+	reasons := []contract.Reason{task.FailureOf(err).Reason, task.FailureOf(StoreComplete(t.Context(), store, true)).Reason}
 	if want := []contract.Reason{contract.ReasonAPIUnavailable, contract.ReasonAPIUnavailable}; !slices.Equal(reasons, want) {
 		t.Errorf("reasons %v, want %v", reasons, want)
 	}

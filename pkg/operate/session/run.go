@@ -1,4 +1,4 @@
-package kubespray
+package session
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// operation is what a run does on the machines after its input was checked. It returns the recap: one line
+// Operation is what a run does on the machines after its input was checked. It returns the recap: one line
 // with the result. An error has its failure reason (task.FailureOf).
-type operation func(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress) (recap string, err error)
+type Operation func(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *playbook.Progress) (recap string, err error)
 
-// runOperation checks the input, and runs the operation with its progress. No output of it has a value of
+// Run checks the input, and runs the operation with its progress. No output of it has a value of
 // in.Secrets. It can be repeated if the operation can be repeated.
-func runOperation(ctx context.Context, in Input, ports Ports, work operation) (Output, error) {
+func Run(ctx context.Context, in Input, ports Ports, work Operation) (Output, error) {
 	hide := ansible.NewLiterals(secretvars.Texts(in.Secrets.Vars))
 	if hide == nil {
 		return run(ctx, in, ports, work)
@@ -29,7 +29,7 @@ func runOperation(ctx context.Context, in Input, ports Ports, work operation) (O
 	return Output{Recap: hide.Redact(out.Recap)}, withoutTexts(hide, err)
 }
 
-func run(ctx context.Context, in Input, ports Ports, work operation) (Output, error) {
+func run(ctx context.Context, in Input, ports Ports, work Operation) (Output, error) {
 	playbooks, err := engineOf(in.PlaybooksDir)
 	if err != nil { // a site's own playbooks need no description
 		fmt.Fprintf(ports.Log, "The release of the playbooks is not known: %v\n", err)
@@ -42,7 +42,7 @@ func run(ctx context.Context, in Input, ports Ports, work operation) (Output, er
 		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
 	}
 	if !in.Request.OnlyPatches() { // such a run has no playbook, and can have the digests of the record
-		if err := in.checkSecrets(); err != nil {
+		if err := in.CheckSecrets(); err != nil {
 			return Output{}, err
 		}
 	}
@@ -54,7 +54,7 @@ func run(ctx context.Context, in Input, ports Ports, work operation) (Output, er
 	if err != nil {
 		return Output{}, err
 	}
-	if why := in.unaccelerated(); why != "" {
+	if why := in.Unaccelerated(); why != "" {
 		recap += "; without acceleration" + why
 	}
 	fmt.Fprintf(ports.Log, "\n%s\n", recap)
