@@ -58,7 +58,7 @@ type Input struct {
 	Limit     []string
 	ExtraVars map[string]any
 	// Fresh are the names of the nodes of Limit that join the cluster. The run changes the machines of the others
-	// only through the playbook and equipPresent, and never resets them. nil: all nodes of Limit.
+	// only through the playbook and Present, and never resets them. nil: all nodes of Limit.
 	Fresh []string
 	// Tags selects tasks of the playbook, as ansible-playbook does; empty: all of them. Alone reports that the
 	// playbook connects only to the nodes of Limit.

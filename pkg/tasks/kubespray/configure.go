@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/play"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -155,20 +156,20 @@ func (c *configurer) limitedTo() []string {
 func (c *configurer) apply(ctx context.Context) error {
 	in := c.in
 	in.Limit, in.Tags = c.limitedTo(), strings.Join(c.narrow.Tags, ",")
-	counted := count(in)
+	counted := play.CountTasks(in)
 	contacted, err := session.Preflight(ctx, in.For(in.PlaybookNodes()), c.key, c.ports)
 	if err != nil {
 		return err
 	}
 	c.c, c.w.access.Pins = contacted, contacted.Pins
-	files, err := prepare(in, contacted.Pins)
+	files, err := play.Prepare(in, contacted.Pins)
 	if err != nil {
 		return task.Because(contract.ReasonInternal, err)
 	}
 	if err := c.begin(ctx); err != nil {
 		return err
 	}
-	_, err = play(ctx, in, files, c.ports, func(percent int, step string) {
+	_, err = play.Run(ctx, in, files, c.ports, func(percent int, step string) {
 		c.progress.Set(configureFrom+percent*(settleFrom-configureFrom)/100, step)
 	}, counted)
 	return c.incomplete(ctx, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/play"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
@@ -115,12 +116,12 @@ func (r *remover) play(ctx context.Context, resetter resetter, nodes []contract.
 		return fmt.Errorf("there is no inventory for it")
 	}
 	in.ExtraVars = removeVars(in)
-	counted := count(in)
-	files, err := prepare(in, r.c.Pins)
+	counted := play.CountTasks(in)
+	files, err := play.Prepare(in, r.c.Pins)
 	if err != nil {
 		return err
 	}
-	_, err = play(ctx, in, files, r.ports, r.part(playbookFrom, playbookShare), counted)
+	_, err = play.Run(ctx, in, files, r.ports, r.part(playbookFrom, playbookShare), counted)
 	return err
 }
 

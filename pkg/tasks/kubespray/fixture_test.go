@@ -195,7 +195,7 @@ func (w *fixture) ports() session.Ports {
 			}
 			return failed, nil
 		},
-		PackageKey: func(context.Context, contract.Request) ([]byte, error) { return []byte(aptKey), w.noKey },
+		PackageKey: func(context.Context, contract.Request) ([]byte, error) { return []byte(depotKey), w.noKey },
 		KnownHosts: &w.knownHosts, Progress: &w.progress, Installed: &w.installed, Log: &w.log, Machines: fakeMachines{},
 	}
 }

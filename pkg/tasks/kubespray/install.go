@@ -8,6 +8,8 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/operate/play"
+	"github.com/akraino-icn/bpa/pkg/operate/prepare"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
@@ -55,7 +57,7 @@ func install(ctx context.Context, in session.Input, key ssh.Key, ports session.P
 // keys.
 func change(ctx context.Context, in session.Input, key ssh.Key, ports session.Ports, progress *playbook.Progress,
 	before func(context.Context, session.Contact) error, report func(percent int, step string)) (string, ssh.Pins, error) {
-	counted := count(in)
+	counted := play.CountTasks(in)
 	progress.Set(0, "Connect to the nodes")
 	c, err := session.Preflight(ctx, in.For(in.ContactedNodes()), key, ports)
 	if err != nil {
@@ -83,16 +85,16 @@ func change(ctx context.Context, in session.Input, key ssh.Key, ports session.Po
 	if err := before(ctx, c); err != nil {
 		return "", nil, err
 	}
-	if err := errors.Join(equip(ctx, changed, key, c, ports), equipPresent(ctx, in, key, present, ports)); err != nil {
+	if err := errors.Join(prepare.Nodes(ctx, changed, key, c, ports), prepare.Present(ctx, in, key, present, ports)); err != nil {
 		return "", nil, err
 	}
 	giveSoftware(ctx, in, changed.Nodes, c.Pins, ports, progress)
-	files, err := prepare(in, c.Pins)
+	files, err := play.Prepare(in, c.Pins)
 	if err != nil {
 		return "", nil, task.Because(contract.ReasonInternal, err)
 	}
-	endPrefetch := prefetch(ctx, in, c.Pins, ports)
-	recap, err := play(ctx, in, files, ports, report, counted)
+	endPrefetch := play.Prefetch(ctx, in, c.Pins, ports)
+	recap, err := play.Run(ctx, in, files, ports, report, counted)
 	endPrefetch()
 	if err != nil {
 		return "", nil, err

@@ -20,6 +20,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/play"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
@@ -29,7 +30,7 @@ import (
 
 func TestRun(t *testing.T) {
 	w := newFixture(t, 2)
-	w.progress.Data = map[string]string{keyTasks: `{"cluster.yml 2":40,"reset.yml 3":3}`}
+	w.progress.Data = map[string]string{"tasks.json": `{"cluster.yml 2":40,"reset.yml 3":3}`}
 	out, err := w.run()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &w.log)
@@ -44,7 +45,7 @@ func TestRun(t *testing.T) {
 	if diff := cmp.Diff(contract.Progress{Run: "edge-1-install-1", Percent: 100, Step: "The cluster is healthy"}, progress); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}
-	if got := w.progress.Data[keyTasks]; got != `{"cluster.yml 2":11,"reset.yml 3":3}` {
+	if got := w.progress.Data["tasks.json"]; got != `{"cluster.yml 2":11,"reset.yml 3":3}` {
 		t.Errorf("tasks remembered: %s", got)
 	}
 	log := w.log.String()
@@ -115,7 +116,7 @@ func TestWhatAnsibleIsGiven(t *testing.T) {
 func TestKeyEndsItsLine(t *testing.T) {
 	in := newFixture(t, 0).in
 	in.PrivateKey = bytes.TrimSpace(in.PrivateKey)
-	f, err := prepare(in, nil)
+	f, err := play.Prepare(in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func TestKeyHasLineEndsOfUnix(t *testing.T) {
 	in := newFixture(t, 0).in
 	unix := append(bytes.TrimSpace(in.PrivateKey), '\n')
 	in.PrivateKey = bytes.ReplaceAll(unix, []byte("\n"), []byte("\r\n"))
-	f, err := prepare(in, nil)
+	f, err := play.Prepare(in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func TestTablesOfChecksumsAreExtraVariables(t *testing.T) {
 	in := newFixture(t, 0).in
 	in.Request.SwitchedOff = []string{acceleration.Variables}
 	in.GroupVars = []byte(`{"kubelet_checksums": {"amd64": {"1.35.99": "x"}}, "runc_checksums": {}, "ansible_ssh_args": "-o StrictHostKeyChecking=no"}`)
-	f, err := prepare(in, nil)
+	f, err := play.Prepare(in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +178,7 @@ func TestAccelerationIsNoPartOfTheInventory(t *testing.T) {
 		strategies bool
 	}{{nil, false, true}, {[]string{acceleration.All}, nil, false}} {
 		in.Request.SwitchedOff = test.off
-		f, err := prepare(in, nil)
+		f, err := play.Prepare(in, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -74,7 +74,7 @@ func TestAnotherMachineAnswers(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newFixture(t, 2)
-			w.in.Request.DepotCA = ca
+			w.in.Request.DepotCA = depotCA
 			w.answers(tc.with)
 			_, err := w.run()
 			failed := task.FailureOf(err)

@@ -20,7 +20,7 @@ func TestAKubernetesOfAnotherOwner(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, 2)
-			w.in.Request.DepotCA = ca
+			w.in.Request.DepotCA = depotCA
 			w.disks[2].with(tc.uid)
 			_, err := w.run()
 			f := task.FailureOf(err)

@@ -12,9 +12,6 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
-	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/operate/session"
-	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
 )
 
 // withRoles lets the playbooks of a fixture have kubespray's roles.
@@ -87,25 +84,5 @@ func TestPrefetch(t *testing.T) {
 				t.Errorf("the log says that it failed: %t\n%s", failed, &w.log)
 			}
 		})
-	}
-}
-
-func TestNoPrefetch(t *testing.T) {
-	for name, change := range map[string]func(*session.Input){
-		"switched off":              func(in *session.Input) { in.Request.SwitchedOff = []string{acceleration.Prefetch} },
-		"all switched off":          func(in *session.Input) { in.Request.SwitchedOff = []string{acceleration.All} },
-		"an upgrade":                func(in *session.Input) { in.Playbook = contract.PlaybookUpgrade },
-		"a reset":                   func(in *session.Input) { in.Playbook = contract.PlaybookReset },
-		"a part of the playbook":    func(in *session.Input) { in.Tags = "master" },
-		"playbooks of another kind": func(in *session.Input) { in.PlaybooksDir = t.TempDir() },
-	} {
-		w := newFixture(t, 0)
-		withRoles(t, w)
-		if !prefetches(w.in) {
-			t.Fatal("an installation does not prefetch")
-		}
-		if change(&w.in); prefetches(w.in) {
-			t.Errorf("%s: prefetches", name)
-		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/play"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -42,14 +43,14 @@ func updateProxiesOf(ctx context.Context, in session.Input, access node.Access, 
 			return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q is not the name of a node", part[i]))
 		}
 		fmt.Fprintf(ports.Log, "\nThe proxies on these workers get the new addresses of the control planes: %s\n", strings.Join(part, ", "))
-		counted := count(run)
-		files, err := prepare(run, access.Pins)
+		counted := play.CountTasks(run)
+		files, err := play.Prepare(run, access.Pins)
 		if err != nil {
 			return task.Because(contract.ReasonInternal, err)
 		}
 		from := 100 * slices.Index(workers, part[0]) / len(workers)
 		share := 100 * len(part) / len(workers)
-		if _, err := play(ctx, run, files, ports, func(percent int, step string) { report(from+percent*share/100, "Update the proxies: "+step) }, counted); err != nil {
+		if _, err := play.Run(ctx, run, files, ports, func(percent int, step string) { report(from+percent*share/100, "Update the proxies: "+step) }, counted); err != nil {
 			return err
 		}
 	}

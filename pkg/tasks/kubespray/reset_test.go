@@ -44,7 +44,7 @@ func newReset(t *testing.T, workers int) *retry {
 
 func TestReset(t *testing.T) {
 	r := newReset(t, 2)
-	r.in.Request.DepotCA, r.in.Request.DepotURL, r.in.Request.OperatingSystem = ca, "http://10.60.0.99:5000", "ubuntu-24.04"
+	r.in.Request.DepotCA, r.in.Request.DepotURL, r.in.Request.OperatingSystem = depotCA, "http://10.60.0.99:5000", "ubuntu-24.04"
 	r.in.Request.Vars = map[string]json.RawMessage{"flush_iptables": json.RawMessage("true"), "http_proxy": json.RawMessage(`"http://proxy:1"`)}
 	r.disks[2].report = machine.Report{}
 	for i, d := range r.disks {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/play"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 )
@@ -106,12 +107,12 @@ func (r resetter) play(ctx context.Context, nodes []contract.Node) error {
 	if err := in.CheckPlaybook(); err != nil {
 		return err
 	}
-	counted := count(in)
-	files, err := prepare(in, r.c.Pins)
+	counted := play.CountTasks(in)
+	files, err := play.Prepare(in, r.c.Pins)
 	if err != nil {
 		return err
 	}
-	_, err = play(ctx, in, files, r.ports, func(percent int, step string) { r.report(min(percent, 89), step) }, counted)
+	_, err = play.Run(ctx, in, files, r.ports, func(percent int, step string) { r.report(min(percent, 89), step) }, counted)
 	return err
 }
 

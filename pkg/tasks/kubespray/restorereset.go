@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/play"
+	"github.com/akraino-icn/bpa/pkg/operate/prepare"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -185,18 +187,18 @@ func (r *restoration) proven(ctx context.Context, nodes []contract.Node, errs []
 // install installs the control planes with the keys of the backup.
 func (r *restoration) install(ctx context.Context) (string, error) {
 	in := r.in.For(r.planes)
-	if err := equip(ctx, in, r.key, r.c, r.ports); err != nil {
+	if err := prepare.Nodes(ctx, in, r.key, r.c, r.ports); err != nil {
 		return "", err
 	}
 	if err := r.placeKeys(ctx); err != nil {
 		return "", err
 	}
-	counted := count(r.in)
-	files, err := prepare(r.in, r.c.Pins)
+	counted := play.CountTasks(r.in)
+	files, err := play.Prepare(r.in, r.c.Pins)
 	if err != nil {
 		return "", task.Because(contract.ReasonInternal, err)
 	}
-	recap, err := play(ctx, r.in, files, r.ports, r.part(restorePlayFrom, restoreEtcdFrom), counted)
+	recap, err := play.Run(ctx, r.in, files, r.ports, r.part(restorePlayFrom, restoreEtcdFrom), counted)
 	if err != nil {
 		return "", err
 	}

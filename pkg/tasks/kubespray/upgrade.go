@@ -8,6 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/operate/prepare"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -240,7 +241,7 @@ func (u *upgrader) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := equip(ctx, u.in.For(u.batch), u.key, u.c, u.ports); err != nil {
+	if err := prepare.Nodes(ctx, u.in.For(u.batch), u.key, u.c, u.ports); err != nil {
 		return err
 	}
 	u.progress.Set(evictFrom, "Drain the nodes")

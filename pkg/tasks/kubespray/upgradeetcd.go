@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/play"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -136,20 +137,20 @@ func (u *upgrader) etcdOf(ctx context.Context) (*version.Version, error) {
 		"ansible_connection": "local", "ansible_become": false, "ansible_python_interpreter": "{{ ansible_playbook_python }}", "bpa_result": result,
 		"ansible_remote_tmp": filepath.Join(in.ScratchDir, "local"), // the task's home folder is read-only
 	}
-	files, err := prepare(in, u.c.Pins)
+	files, err := play.Prepare(in, u.c.Pins)
 	if err != nil {
 		return nil, err
 	}
 	role := "defaults" // of the stand-in
-	if exists(filepath.Join(in.PlaybooksDir, "roles", "kubespray_defaults")) {
+	if play.Exists(filepath.Join(in.PlaybooksDir, "roles", "kubespray_defaults")) {
 		role = "kubespray_defaults"
 	}
 	in.Playbook = filepath.Join(in.ScratchDir, "etcd-version.yml")
-	if err := write(in.Playbook, []byte(strings.ReplaceAll(etcdPlay, "DEFAULTS", role)), 0o600); err != nil {
+	if err := play.WriteFile(in.Playbook, []byte(strings.ReplaceAll(etcdPlay, "DEFAULTS", role)), 0o600); err != nil {
 		return nil, err
 	}
 	var stderr bytes.Buffer
-	status, err := u.ports.Playbook(ctx, command(in, files), io.Discard, &stderr)
+	status, err := u.ports.Playbook(ctx, play.Command(in, files), io.Discard, &stderr)
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return nil, err
 	}

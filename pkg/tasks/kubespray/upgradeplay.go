@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/play"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -65,8 +66,8 @@ func (u *upgrader) play(ctx context.Context) error {
 	}
 	in := u.limited()
 	in.Limit = session.Names(u.behind)
-	counted := count(in)
-	files, err := prepare(in, u.c.Pins)
+	counted := play.CountTasks(in)
+	files, err := play.Prepare(in, u.c.Pins)
 	if err != nil {
 		return task.Because(contract.ReasonInternal, err)
 	}
@@ -76,7 +77,7 @@ func (u *upgrader) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = play(ctx, in, files, u.ports, func(percent int, step string) {
+	_, err = play.Run(ctx, in, files, u.ports, func(percent int, step string) {
 		u.progress.Set(upgradeFrom+percent*(checkFrom-upgradeFrom)/100, step)
 	}, counted)
 	return err

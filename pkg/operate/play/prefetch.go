@@ -1,4 +1,4 @@
-package kubespray
+package play
 
 import (
 	"context"
@@ -20,9 +20,9 @@ import (
 //go:embed prefetch.yml
 var prefetchPlay []byte
 
-// prefetch lets the nodes of the playbook begin to fetch files and images, and returns a function that ends this. The
+// Prefetch lets the nodes of the playbook begin to fetch files and images, and returns a function that ends this. The
 // playbook does not depend on it: it fetches itself what it does not find. The function must be called after the playbook.
-func prefetch(ctx context.Context, in session.Input, pins ssh.Pins, ports session.Ports) (end func()) {
+func Prefetch(ctx context.Context, in session.Input, pins ssh.Pins, ports session.Ports) (end func()) {
 	if !prefetches(in) {
 		return func() {}
 	}
@@ -45,22 +45,22 @@ func prefetch(ctx context.Context, in session.Input, pins ssh.Pins, ports sessio
 func prefetches(in session.Input) bool {
 	return slices.Contains(accelerations(in), acceleration.Prefetch) &&
 		(in.Playbook == contract.PlaybookInstall || in.Playbook == contract.PlaybookScale) && in.Tags == "" &&
-		exists(filepath.Join(in.PlaybooksDir, "roles", "kubespray_defaults"))
+		Exists(filepath.Join(in.PlaybooksDir, "roles", "kubespray_defaults"))
 }
 
 // fetch runs prefetchPlay on the nodes of the playbook.
 func fetch(ctx context.Context, in session.Input, pins ssh.Pins, ports session.Ports) error {
 	in.ScratchDir = filepath.Join(in.ScratchDir, "prefetch")
-	files, err := prepare(in, pins)
+	files, err := Prepare(in, pins)
 	if err != nil {
 		return err
 	}
 	in.Playbook = filepath.Join(in.ScratchDir, "prefetch.yml")
-	if err := write(in.Playbook, prefetchPlay, 0o600); err != nil {
+	if err := WriteFile(in.Playbook, prefetchPlay, 0o600); err != nil {
 		return err
 	}
 	_, _, err = playbook.Run{
-		Task: contract.TaskKubespray, Name: filepath.Base(in.Playbook), Command: command(in, files), Exec: ports.Playbook,
+		Task: contract.TaskKubespray, Name: filepath.Base(in.Playbook), Command: Command(in, files), Exec: ports.Playbook,
 		Log: io.Discard, Report: func(int, string) {},
 	}.Do(ctx)
 	return err

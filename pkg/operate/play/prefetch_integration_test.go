@@ -1,6 +1,6 @@
 //go:build integration
 
-package kubespray
+package play
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package kubespray
+package prepare
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package kubespray
+package play
 
 import (
 	"encoding/json"
@@ -16,8 +16,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
 )
 
-// files are the paths of the files that ansible-playbook reads.
-type files struct{ playbook.Files }
+// Files are the paths of the files that ansible-playbook reads.
+type Files struct{ playbook.Files }
 
 // file is a file to write.
 type file struct {
@@ -26,37 +26,38 @@ type file struct {
 	mode    os.FileMode
 }
 
-// prepare writes the files.
-func prepare(in session.Input, pins ssh.Pins) (files, error) {
+// Prepare writes the files that the playbook of the input reads, below in.ScratchDir: inventory, variables, private
+// key, and the pinned host keys of the nodes to which the playbook may connect.
+func Prepare(in session.Input, pins ssh.Pins) (Files, error) {
 	if err := in.CheckSecrets(); err != nil {
-		return files{}, err
+		return Files{}, err
 	}
-	f := files{playbook.FilesIn(in.ScratchDir)}
+	f := Files{playbook.FilesIn(in.ScratchDir)}
 	if err := writeSecrets(in, f); err != nil {
-		return files{}, err
+		return Files{}, err
 	}
 	on := accelerations(in)
 	variables := acceleration.ExtraVars(on, in.Playbook, in.Request)
 	maps.Copy(variables, in.ExtraVars)
 	extra, err := f.extra(in.GroupVars, variables)
 	if err != nil {
-		return files{}, err
+		return Files{}, err
 	}
 	hostVars := filepath.Join(filepath.Dir(f.Inventory), "host_vars")
 	facts, err := facts(in, hostVars)
 	if err != nil {
-		return files{}, err
+		return Files{}, err
 	}
 	if err := os.RemoveAll(hostVars); err != nil { // of another playbook of this run
-		return files{}, err
+		return Files{}, err
 	}
 	f.Acceleration, err = acceleration.Install(filepath.Join(in.ScratchDir, "acceleration"), on, os.Getenv("ANSIBLE_STRATEGY_PLUGINS"))
 	if err != nil {
-		return files{}, err
+		return Files{}, err
 	}
 	for _, file := range facts {
-		if err := write(file.path, file.content, file.mode); err != nil {
-			return files{}, fmt.Errorf("prepare %s: %w", file.path, err)
+		if err := WriteFile(file.path, file.content, file.mode); err != nil {
+			return Files{}, fmt.Errorf("prepare %s: %w", file.path, err)
 		}
 	}
 	return f, f.Write(playbook.Content{
@@ -86,7 +87,7 @@ func facts(in session.Input, folder string) (all []file, err error) {
 
 // extra returns the extra variables: those of the task, and inventory.Tables, because these variables
 // have no effect in an inventory. They contain no other variable of the inventory.
-func (f files) extra(groupVars []byte, own map[string]any) ([]byte, error) {
+func (f Files) extra(groupVars []byte, own map[string]any) ([]byte, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(groupVars, &given); err != nil {
 		return nil, fmt.Errorf("group variables: %w", err)
@@ -101,14 +102,14 @@ func (f files) extra(groupVars []byte, own map[string]any) ([]byte, error) {
 	return json.Marshal(extra)
 }
 
-// write replaces a file, even if the existing file is read-only.
-func write(path string, content []byte, mode os.FileMode) error {
+// WriteFile replaces a file, even if the existing file is read-only.
+func WriteFile(path string, content []byte, mode os.FileMode) error {
 	return playbook.Write(path, content, mode)
 }
 
 // writeSecrets writes the variables in Secrets beside the inventory, in whose variables of all hosts they have no
 // values. Of two files in the folder, Ansible prefers the later one in the alphabet.
-func writeSecrets(in session.Input, f files) error {
+func writeSecrets(in session.Input, f Files) error {
 	if len(in.Request.SecretVars) == 0 {
 		return nil
 	}
@@ -117,7 +118,7 @@ func writeSecrets(in session.Input, f files) error {
 		return err
 	}
 	path := filepath.Join(filepath.Dir(f.Inventory), "group_vars", "all", "secrets.yml")
-	if err := write(path, text, 0o600); err != nil {
+	if err := WriteFile(path, text, 0o600); err != nil {
 		return fmt.Errorf("prepare %s: %w", path, err)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package kubespray
+package play
 
 import (
 	"context"
@@ -16,23 +16,23 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// count estimates the number of tasks in the playbook. It works in parallel, because reading
+// CountTasks estimates the number of tasks in the playbook of the input. It works in parallel, because reading
 // kubespray's playbooks takes some time, and sends the number once.
-func count(in session.Input) <-chan int {
+func CountTasks(in session.Input) <-chan int {
 	counted := make(chan int, 1)
 	go func() { counted <- ansible.CountTasks(os.DirFS(in.PlaybooksDir), in.Playbook) }()
 	return counted
 }
 
-// play runs the playbook, reads its events, and returns its recap. It calls report with the
-// percentage and the step of the playbook. The channel counted delivers the estimated number of
-// tasks in the playbook.
-func play(ctx context.Context, in session.Input, f files, ports session.Ports, report func(percent int, step string), counted <-chan int) (string, error) {
+// Run runs the playbook of the input with the files of Prepare, reads its events, and returns its recap. It calls
+// report with the percentage, 0 to 100, and the step of the playbook. The channel counted is that of CountTasks. An
+// error has its failure reason (task.FailureOf).
+func Run(ctx context.Context, in session.Input, f Files, ports session.Ports, report func(percent int, step string), counted <-chan int) (string, error) {
 	expected := expect(ctx, in, ports, <-counted)
 	nodes := played(in)
 	fmt.Fprintf(ports.Log, "\nRunning %s on %s, at most %d at a time%s\n", in.Playbook, session.Count(nodes, "node"), playbook.Forks(nodes), accelerated(in))
 	recap, started, err := playbook.Run{
-		Task: contract.TaskKubespray, Name: in.Playbook, Command: command(in, f), Exec: ports.Playbook,
+		Task: contract.TaskKubespray, Name: in.Playbook, Command: Command(in, f), Exec: ports.Playbook,
 		Expected: expected.tasks, Log: ports.Log, Report: report, Accelerated: len(accelerations(in)) > 0,
 	}.Do(ctx)
 	if err != nil {
@@ -45,7 +45,8 @@ func play(ctx context.Context, in session.Input, f files, ports session.Ports, r
 	return recap, nil
 }
 
-func command(in session.Input, f files) process.Command {
+// Command returns the command that runs the playbook of the input with these files.
+func Command(in session.Input, f Files) process.Command {
 	args := []string{
 		"ansible-playbook", "-b", "-i", f.Inventory, "--private-key", f.Key, "--forks", strconv.Itoa(playbook.Forks(played(in))),
 		"-e", "@" + f.ExtraVars,
@@ -83,7 +84,8 @@ func played(in session.Input) int {
 	return len(in.Nodes)
 }
 
-func exists(path string) bool {
+// Exists reports whether there is a file or a folder at the path.
+func Exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }

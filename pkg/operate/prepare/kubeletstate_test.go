@@ -1,20 +1,15 @@
-package kubespray
+package prepare
 
 import (
-	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
-	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // stateRoot is a folder that the scripts use as root folder.
@@ -145,53 +140,6 @@ func TestDropInOfTheKubelet(t *testing.T) {
 				t.Errorf("systemd does not know the drop-in: %q", reloads)
 			}
 		})
-	}
-}
-
-// gotDropIn makes the fixture remember which servers have got the drop-in.
-func (w *fixture) gotDropIn() func() map[int]bool {
-	var mu sync.Mutex
-	got := map[int]bool{}
-	before := w.scripts
-	w.scripts = func(i int, command string, stdout, stderr io.Writer) (int, bool) {
-		if strings.Contains(command, session.KubeletDropIn) && strings.Contains(command, base64.StdEncoding.EncodeToString([]byte(stateDropIn))) {
-			mu.Lock()
-			defer mu.Unlock()
-			got[i] = true
-			return 0, true
-		}
-		if before != nil {
-			return before(i, command, stdout, stderr)
-		}
-		return 0, false
-	}
-	return func() map[int]bool { return got }
-}
-
-func TestEveryKubeletOfARunIsPrepared(t *testing.T) {
-	w := newFixture(t, 2)
-	got := w.gotDropIn()
-	if _, err := w.run(); err != nil {
-		t.Fatal(err)
-	}
-	if len(got()) != 3 {
-		t.Errorf("the drop-in is on the servers %v, want 3", got())
-	}
-}
-
-func TestAKubeletThatCannotBePrepared(t *testing.T) {
-	w := newFixture(t, 0)
-	w.scripts = func(_ int, command string, _, stderr io.Writer) (int, bool) {
-		_, _ = io.WriteString(stderr, "Read-only file system")
-		return 1, strings.Contains(command, session.KubeletDropIn)
-	}
-	_, err := w.run()
-	var failed *task.Error
-	if !errors.As(err, &failed) || failed.Host != "master-1" || !strings.Contains(err.Error(), "user root can write "+session.KubeletDropIn) {
-		t.Errorf("Run: %v; want advice for master-1", err)
-	}
-	if len(w.ran) > 0 {
-		t.Error("the playbook ran nevertheless")
 	}
 }
 

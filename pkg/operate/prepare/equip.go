@@ -1,4 +1,4 @@
-package kubespray
+package prepare
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// equip prepares all nodes for the playbook. On every machine it writes whose cluster the machine
+// Nodes prepares all nodes of the input for the playbook; c has their visits, in this order. On every machine it writes whose cluster the machine
 // gets, installs the depot's certificate, configures the depot as the package source, lets the
 // kubelet start after a change of its policies, and lets the machine resolve its node's name. The hosts must be HostUsed in the record already,
-// because equip changes them.
-func equip(ctx context.Context, in session.Input, key ssh.Key, c session.Contact, ports session.Ports) error {
+// because Nodes changes them.
+func Nodes(ctx context.Context, in session.Input, key ssh.Key, c session.Contact, ports session.Ports) error {
 	aptKey, err := packageKey(ctx, in, ports)
 	if err != nil {
 		return err
@@ -73,9 +73,9 @@ func packageKey(ctx context.Context, in session.Input, ports session.Ports) ([]b
 	return key, nil
 }
 
-// equipPresent prepares the kubelets and the package sources of nodes of the cluster that the playbook
+// Present prepares the kubelets and the package sources of nodes of the cluster that the playbook
 // configures again, but on which the run changes nothing else. c has these nodes.
-func equipPresent(ctx context.Context, in session.Input, key ssh.Key, c session.Contact, ports session.Ports) error {
+func Present(ctx context.Context, in session.Input, key ssh.Key, c session.Contact, ports session.Ports) error {
 	if len(c.Nodes) == 0 {
 		return nil
 	}
