@@ -40,6 +40,7 @@ func (p planes) servers(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
+// loopback reports whether a URL has an address of the machine itself.
 func loopback(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil {

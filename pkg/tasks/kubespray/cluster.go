@@ -24,6 +24,7 @@ type cluster struct {
 // readyNode reports whether the node is registered and Ready.
 func (c *cluster) readyNode(name string) bool { return c != nil && c.ready[name] }
 
+// close closes the connection, if there is one.
 func (c *cluster) close() {
 	if c != nil {
 		c.w.close()

@@ -167,6 +167,8 @@ func (w *watch) cordoned(ctx context.Context) (map[string]bool, error) {
 	return is, nil
 }
 
+// uncordon lets nodes accept pods again, and takes them out of the list Draining of the record. Names of nodes that
+// do not exist are only taken out.
 func uncordon(ctx context.Context, w *watch, members *session.ClusterRecord, names []string, ports session.Ports) error {
 	if len(names) == 0 {
 		return nil

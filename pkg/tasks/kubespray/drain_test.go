@@ -12,8 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/ssh"
-	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -24,11 +22,11 @@ func TestDrainThatIsBlocked(t *testing.T) {
 	l := newLiving(t, 3)
 	l.in.Request.Remove = &contract.Removal{Nodes: []string{"worker-1", "worker-2"}, DrainSeconds: 2}
 	l.stuck["worker-2"] = true
-	var b budget
+	var b fakeBudget
 	if err := json.Unmarshal([]byte(`{"metadata":{"namespace":"shop","name":"web"},"spec":{"selector":{"matchLabels":{"app":"shop"}}}}`), &b); err != nil {
 		t.Fatal(err)
 	}
-	l.budgets = []budget{b}
+	l.budgets = []fakeBudget{b}
 	_, err := l.run()
 	f := task.FailureOf(err)
 	if f.Reason != contract.ReasonDrainBlocked || f.Host != "worker-2" {
@@ -124,7 +122,7 @@ func TestDrainOfACordonedNode(t *testing.T) {
 // A cancelled run leaves no node that accepts no pods.
 func TestDrainThatIsCancelled(t *testing.T) {
 	l := newLiving(t, 1)
-	l.addPod("worker-1", "shop", "db-0", func(p *pod) { p.own("StatefulSet") })
+	l.addPod("worker-1", "shop", "db-0", func(p *fakePod) { p.own("StatefulSet") })
 	l.in.Request.Remove.Nodes = []string{"worker-1"}
 	l.stuck["worker-1"] = true
 	ctx, cancel := context.WithCancel(t.Context())
@@ -201,44 +199,5 @@ func TestRemovalThatWasTakenBack(t *testing.T) {
 				t.Errorf("draining %v", got)
 			}
 		})
-	}
-}
-
-// An API server that was away for some time reports nodes that live as not Ready. A node is dead only
-// if it was seen so all the time.
-func TestDrainAfterAnOutage(t *testing.T) {
-	l := newLiving(t, 1)
-	l.in.ProbeLimit = 200 * time.Millisecond // a node is dead after 400 ms
-	d := drainage{w: &watch{in: l.in, access: node.Access{Dial: l.ports().Dial, Request: l.in.Request, Key: l.user, Pins: ssh.Pins{}, Limit: time.Second}},
-		name: "worker-1", limit: time.Minute, log: &l.log, report: func(float64, string) {}}
-	if _, err := d.round(t.Context()); err == nil { // without pins, no control plane can be asked
-		t.Fatal("no error")
-	}
-	pins, err := ssh.ParsePins(l.knownHosts.Data[contract.KeyKnownHosts])
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.nodes["worker-1"] = false
-	d.w.access.Pins = pins
-	for _, tc := range []struct {
-		passed       time.Duration // since the round before
-		outage, dead bool
-	}{
-		{0, false, false},                      // the first look
-		{time.Hour, true, false},               // no API server answers
-		{0, false, false},                      // it answers again: this is the first look
-		{100 * time.Millisecond, false, false}, // not long enough
-		{time.Hour, false, true},
-	} {
-		if !d.sick.IsZero() {
-			d.sick = d.sick.Add(-tc.passed)
-		}
-		if d.w.access.Pins = pins; tc.outage {
-			d.w.close()
-			d.w.access.Pins = nil
-		}
-		if dead, err := d.round(t.Context()); dead != tc.dead || (err != nil) != tc.outage {
-			t.Errorf("%+v: dead %t, %v", tc, dead, err)
-		}
 	}
 }

@@ -134,7 +134,7 @@ func (w *fixture) shellOf(i int) sshtest.Handler {
 		if text, fake := strings.CutPrefix(command, "sh -c 'fake "); fake {
 			return w.disks[i].answer(strings.TrimSuffix(text, "'"), stdout, stderr)
 		}
-		if w.cluster != nil && command == hasConfig {
+		if w.cluster != nil && command == "test -s /etc/kubernetes/admin.conf" {
 			return 0
 		}
 		if strings.Contains(command, " get nodes --output json") {
@@ -219,19 +219,6 @@ func recorded(name string, status int) func(process.Command, io.Writer, io.Write
 		fmt.Fprintln(stderr, "[WARNING]: Skipping callback plugin '', unable to load")
 		return status
 	}
-}
-
-func nodeJSON(name, status, reason string) string {
-	return fmt.Sprintf(`{"kind":"Node","metadata":{"name":%q},"status":{"conditions":[{"type":"Ready","status":%q,"reason":%q,"message":"so it is"}]}}`, name, status, reason)
-}
-
-func podJSON(name, node, ready, waiting string) string {
-	return fmt.Sprintf(`{"kind":"Pod","metadata":{"name":%q},"spec":{"nodeName":%q},"status":{"phase":"Running","conditions":[{"type":"Ready","status":%q,"reason":"ContainersNotReady"}],
-"containerStatuses":[{"state":{"waiting":{"reason":%q,"message":"again and again"}}}]}}`, name, node, ready, waiting)
-}
-
-func list(items ...string) string {
-	return `{"kind":"List","items":[` + strings.Join(items, ",") + `]}`
 }
 
 func healthy(nodes ...contract.Node) string {

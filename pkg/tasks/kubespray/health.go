@@ -68,11 +68,14 @@ type watch struct {
 	at     contract.Node   // the control plane to which conn is connected
 }
 
+// newWatch connects to the first control plane of the input that answers. If none does, it returns an error, and a
+// watch that tries again with each query.
 func newWatch(ctx context.Context, in session.Input, access node.Access) (*watch, error) {
 	conn, at, err := access.FirstControlPlane(ctx, in.Nodes)
 	return &watch{in, access, conn, at}, err
 }
 
+// close closes the connection. The next query opens another one.
 func (w *watch) close() {
 	if w.conn != nil {
 		w.conn.Close()
@@ -267,6 +270,7 @@ func await(what, kind, name string) string {
 	return "wait --for=" + what + " " + kind + "/" + name
 }
 
+// summary returns the first problem and the number of the others. There must be one.
 func summary(bad []trouble) string {
 	if len(bad) == 1 {
 		return bad[0].what

@@ -1,6 +1,8 @@
 package kubespray
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,10 +31,10 @@ type living struct {
 	nodes map[string]bool // registered: is it Ready?
 	// cordoned are the nodes that accept no pods.
 	cordoned map[string]bool
-	pods     map[string][]pod
+	pods     map[string][]fakePod
 	// stuck are the nodes whose pods do not leave. budgets and attached are answers of kubectl.
 	stuck    map[string]bool
-	budgets  []budget
+	budgets  []fakeBudget
 	attached string // the node of a volume attachment
 	did      []string
 	// killAt ends the task before its n-th change, as the kernel does: nothing more has an effect. 0:
@@ -44,7 +46,7 @@ type living struct {
 // newLiving returns an installed cluster with master-1 and some workers, with n pods on worker-n.
 // Each node also has pods that stay. All workers are of the set "worker".
 func newLiving(t *testing.T, workers int) *living {
-	l := &living{fixture: newFixture(t, workers), nodes: map[string]bool{}, cordoned: map[string]bool{}, pods: map[string][]pod{}, stuck: map[string]bool{}}
+	l := &living{fixture: newFixture(t, workers), nodes: map[string]bool{}, cordoned: map[string]bool{}, pods: map[string][]fakePod{}, stuck: map[string]bool{}}
 	request := &l.in.Request
 	request.KubernetesVersion, request.NetworkPlugin, request.OperatingSystem = "1.35.4", "calico", "debian-12"
 	request.PodSubnet, request.ServiceSubnet, request.Complete = "10.233.64.0/18", "10.233.0.0/18", true
@@ -56,11 +58,11 @@ func newLiving(t *testing.T, workers int) *living {
 		l.nodes[n.Name], states[n.HostUID] = true, contract.HostUsed
 		l.disks[i].with(request.UID)
 		pins = pins.With(ssh.Pin{UID: n.HostUID, Host: n.Host, At: n.Address + ":22", Key: l.hostKey.PublicKey()})
-		l.addPod(n.Name, "kube-system", "kube-proxy-"+n.Name, func(p *pod) { p.own("DaemonSet") })
+		l.addPod(n.Name, "kube-system", "kube-proxy-"+n.Name, func(p *fakePod) { p.own("DaemonSet") })
 		if i > 0 {
 			n.Set = "worker"
 			for k := range i {
-				l.addPod(n.Name, "shop", fmt.Sprintf("web-%d-%d", i, k), func(p *pod) { p.own("ReplicaSet") })
+				l.addPod(n.Name, "shop", fmt.Sprintf("web-%d-%d", i, k), func(p *fakePod) { p.own("ReplicaSet") })
 			}
 		}
 		l.disks[i].before = func(script string, _ io.Writer) int { return l.change(script+" "+n.Name, script != "inspect") }
@@ -90,12 +92,34 @@ func asJSON(t *testing.T, v any) []byte {
 	return text
 }
 
-func (p *pod) own(kind string) {
+// fakePod and fakeBudget are the objects of the cluster, with the fields that kubectl prints for the task.
+type fakePod struct {
+	Metadata struct {
+		Namespace, Name string
+		Labels          map[string]string
+		Annotations     map[string]string
+		OwnerReferences []struct{ Kind string }
+	}
+	Status struct{ Phase string }
+}
+
+type fakeBudget struct {
+	Metadata struct{ Namespace, Name string }
+	Spec     struct{ Selector *metav1.LabelSelector }
+	Status   struct{ DisruptionsAllowed int }
+}
+
+// movable reports whether kubectl drain evicts the pod. The fixture has no static pods and none that have ended.
+func (p fakePod) movable() bool {
+	return !slices.ContainsFunc(p.Metadata.OwnerReferences, func(o struct{ Kind string }) bool { return o.Kind == "DaemonSet" })
+}
+
+func (p *fakePod) own(kind string) {
 	p.Metadata.OwnerReferences = append(p.Metadata.OwnerReferences, struct{ Kind string }{kind})
 }
 
-func (l *living) addPod(on, namespace, name string, change func(p *pod)) {
-	var p pod
+func (l *living) addPod(on, namespace, name string, change func(p *fakePod)) {
+	var p fakePod
 	p.Metadata.Namespace, p.Metadata.Name, p.Metadata.Labels, p.Status.Phase = namespace, name, map[string]string{"app": namespace}, "Running"
 	change(&p)
 	l.pods[on] = append(l.pods[on], p)
@@ -224,7 +248,7 @@ func (l *living) kubectl(command string, stdout, stderr io.Writer) (status int, 
 				fmt.Fprint(stderr, "error: unable to drain node")
 				return 1, true
 			}
-			l.pods[name] = slices.DeleteFunc(l.pods[name], pod.movable)
+			l.pods[name] = slices.DeleteFunc(l.pods[name], fakePod.movable)
 		}
 		return 0, true
 	}
@@ -245,7 +269,7 @@ func (l *living) get(field []string, arguments string, stdout io.Writer) (int, b
 	case field[1] == "pods" && strings.Contains(arguments, "jsonpath"):
 		for on, pods := range l.pods {
 			for _, p := range pods {
-				fmt.Fprintf(stdout, "%s\t%s\t%s\t%s\n", on, p.Status.Phase, p.Metadata.Annotations[mirrorAnnotation], p.Metadata.OwnerReferences[0].Kind)
+				fmt.Fprintf(stdout, "%s\t%s\t%s\t%s\n", on, p.Status.Phase, p.Metadata.Annotations["kubernetes.io/config.mirror"], p.Metadata.OwnerReferences[0].Kind)
 			}
 		}
 		return 0, true

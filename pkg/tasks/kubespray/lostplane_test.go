@@ -1,7 +1,6 @@
 package kubespray
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -67,13 +66,5 @@ func TestWhatAFailureSaysAboutChanges(t *testing.T) {
 				t.Errorf("%v, after %v", err, p.did)
 			}
 		})
-	}
-}
-
-// The advice about a lost majority names a section that exists.
-func TestAdviceAboutALostMajority(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/kubespray.md")
-	if err != nil || !strings.Contains(string(text), "\n### "+recoverySection+"\n") || !strings.Contains(quorumAdvice, recoverySection) {
-		t.Errorf("docs/kubespray.md has no section %q (%v)", recoverySection, err)
 	}
 }

@@ -114,7 +114,7 @@ func (p *planesFixture) playbook(c process.Command, stdout, stderr io.Writer) in
 			p.disks[i].with(p.in.Request.UID)
 			p.configure(i)
 			if !p.stacked { // kubeadm takes the members from the cluster
-				p.manifest(i, strings.Join(endpointInConfig.FindAllString(p.read("cluster/kubeadm-config"), -1), ","))
+				p.manifest(i, strings.Join(etcdEndpoint.FindAllString(p.read("cluster/kubeadm-config"), -1), ","))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 )
+
+// configOfKubeadm is the configuration of kubeadm that kubespray writes on each control plane.
+const configOfKubeadm = "/etc/kubernetes/kubeadm-config.yaml"
+
+// etcdEndpoint matches the endpoints of etcd in it.
+var etcdEndpoint = regexp.MustCompile(`https://[^"\s]+:2379`)
 
 // planesFixture is an installed cluster whose control planes change. The scripts of the task really
 // run: each machine is a directory with the files of a control plane, and kubeadm, kubectl and
@@ -102,7 +109,7 @@ func newPlanes(t *testing.T, stacked bool, masters, workers, n int) *planesFixtu
 	for i := range masters {
 		p.configure(i)
 	}
-	p.write("cluster/kubeadm-config", p.read("machine-1"+kubeadmConfig))
+	p.write("cluster/kubeadm-config", p.read("machine-1"+configOfKubeadm))
 	p.scripts = p.script
 	p.fixture.etcd = p.etcdctl
 	p.play = p.playbook
@@ -159,7 +166,7 @@ func (p *planesFixture) configure(i int) {
 		text = "kind: ClusterConfiguration\netcd:\n  external:\n      endpoints:\n      - \"" + strings.ReplaceAll(p.endpoints(), ",", "\"\n      - \"") +
 			"\"\n      certFile: /etc/ssl/etcd/ssl/node-" + p.machines[i].Name + ".pem\n"
 	}
-	p.write(at+kubeadmConfig, text+"controlPlaneEndpoint: \""+p.machines[i].Address+":6443\"\n")
+	p.write(at+configOfKubeadm, text+"controlPlaneEndpoint: \""+p.machines[i].Address+":6443\"\n")
 	p.manifest(i, p.endpoints())
 }
 
@@ -286,7 +293,7 @@ func (p *planesFixture) expectFiles(own bool) {
 		p.t.Errorf("the cluster names the first control plane: %s", stored)
 	}
 	if !p.stacked {
-		if got := strings.Join(endpointInConfig.FindAllString(stored, -1), ","); got != p.endpoints() {
+		if got := strings.Join(etcdEndpoint.FindAllString(stored, -1), ","); got != p.endpoints() {
 			p.t.Errorf("joining control planes get the members %s, want %s", got, p.endpoints())
 		}
 	}

@@ -83,6 +83,7 @@ func (r resetter) leave(ctx context.Context, n contract.Node) error {
 	return r.c.Record.Set(ctx, contract.HostClean, n.HostUID)
 }
 
+// reportOf returns what the visit has found on the machine of a node of r.c.
 func (r resetter) reportOf(n contract.Node) machine.Report {
 	i := slices.IndexFunc(r.c.Nodes, func(m contract.Node) bool { return m.HostUID == n.HostUID })
 	return r.c.Visits[i].Report

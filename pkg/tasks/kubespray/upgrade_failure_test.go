@@ -60,11 +60,11 @@ func TestUpgradeWhoseDrainIsBlocked(t *testing.T) {
 	t.Parallel()
 	u := newUpgrading(t, false, 1, 3, "worker-1", "worker-2")
 	u.in.Request.Upgrade.DrainSeconds, u.stuck["worker-2"] = 2, true
-	var b budget
+	var b fakeBudget
 	if err := json.Unmarshal([]byte(`{"metadata":{"namespace":"shop","name":"web"},"spec":{"selector":{"matchLabels":{"app":"shop"}}}}`), &b); err != nil {
 		t.Fatal(err)
 	}
-	u.budgets = []budget{b}
+	u.budgets = []fakeBudget{b}
 	_, err := u.run()
 	if f := task.FailureOf(err); f.Reason != contract.ReasonDrainBlocked || f.Host != "worker-2" || !strings.Contains(f.Message, "kubectl describe pdb web -n shop") ||
 		!strings.HasPrefix(f.Message, "worker-1 upgraded to 1.35.4; worker-2 not drained yet. ") || !strings.Contains(f.Message, "The node accepts pods again") || !strings.HasSuffix(f.Message, "raise spec.upgrade.drainTimeout") {
