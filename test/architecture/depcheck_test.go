@@ -91,6 +91,9 @@ var layers = []layer{
 	{folder: "pkg/operate/session/", ours: []string{"pkg/ansible/", "pkg/contract/", "pkg/depot/protocol/", "pkg/inventory/", "pkg/machine/", "pkg/secretvars/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/podstart/", "pkg/tasks/task/"}},
 	{folder: "pkg/operate/play/", ours: []string{"pkg/ansible/", "pkg/contract/", "pkg/inventory/", "pkg/operate/session/", "pkg/secretvars/", "pkg/ssh/", "pkg/tasks/playbook/", "pkg/tasks/task/"}},
 	{folder: "pkg/operate/prepare/", ours: []string{"pkg/contract/", "pkg/depot/protocol/", "pkg/operate/session/", "pkg/ssh/", "pkg/tasks/node/", "pkg/tasks/task/"}},
+	{folder: "pkg/operate/cluster/", ours: []string{"pkg/contract/", "pkg/operate/session/", "pkg/ssh/", "pkg/tasks/etcd/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/podstart/", "pkg/tasks/task/"}},
+	{folder: "pkg/operate/controlplane/", ours: []string{"pkg/contract/", "pkg/operate/cluster/", "pkg/operate/play/", "pkg/operate/session/", "pkg/ssh/", "pkg/tasks/etcd/", "pkg/tasks/node/", "pkg/tasks/task/"}},
+	{folder: "pkg/operate/reset/", ours: []string{"pkg/contract/", "pkg/inventory/", "pkg/machine/", "pkg/operate/play/", "pkg/operate/session/", "pkg/ssh/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/task/"}},
 
 	// The tasks: no task imports another one.
 	{folder: "pkg/tasks/backup/", ours: []string{"pkg/backup/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/inventory/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},

@@ -9,6 +9,8 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
+	"github.com/akraino-icn/bpa/pkg/operate/controlplane"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -28,7 +30,7 @@ type addition struct {
 	key      ssh.Key
 	ports    session.Ports
 	progress *playbook.Progress
-	planes   planes // of the control planes that stay
+	planes   controlplane.Group // of the control planes that stay
 	former   []contract.Node
 	c        session.Contact
 	removed  bool // something was removed from the cluster
@@ -43,7 +45,7 @@ func addControlPlane(ctx context.Context, in session.Input, key ssh.Key, ports s
 		return "", err
 	}
 	var err error
-	if a.in, err = withSick(ctx, a.in, key, a.c.Pins, ports); err != nil {
+	if a.in, err = cluster.WithSick(ctx, a.in, key, a.c.Pins, ports); err != nil {
 		return "", err
 	}
 	recap := "the control plane has joined in an earlier attempt"
@@ -55,7 +57,7 @@ func addControlPlane(ctx context.Context, in session.Input, key ssh.Key, ports s
 	if err := a.after(ctx); err != nil {
 		return "", err
 	}
-	return recap, finish(ctx, a.in, key, a.c.Pins, ports, progress)
+	return recap, cluster.Finish(ctx, a.in, key, a.c.Pins, ports, progress)
 }
 
 func (a *addition) part(from, to int) func(percent int, step string) {
@@ -103,7 +105,7 @@ func (a *addition) plan(ctx context.Context) (err error) {
 		}
 	}
 	if len(stay) == 0 {
-		return task.Because(contract.ReasonQuorumAtRisk, errors.New("no control plane of the cluster is left. "+quorumAdvice))
+		return task.Because(contract.ReasonQuorumAtRisk, errors.New("no control plane of the cluster is left. "+controlplane.QuorumAdvice))
 	}
 	gone := slices.DeleteFunc(slices.Clone(a.former), func(n contract.Node) bool { return slices.Contains(session.HostUIDs(in.Nodes), n.HostUID) })
 	for _, n := range gone {
@@ -112,7 +114,7 @@ func (a *addition) plan(ctx context.Context) (err error) {
 		}
 	}
 	a.limit()
-	a.planes = planes{in: *in, ports: a.ports, stay: stay, gone: gone, access: a.access()}
+	a.planes = controlplane.Group{Input: *in, Ports: a.ports, Stay: stay, Gone: gone, Access: a.access()}
 	return nil
 }
 
@@ -130,8 +132,8 @@ func (a *addition) limit() {
 	if len(a.joins()) > 0 {
 		in.Limit = session.Names(node.ControlPlanes(in.Nodes))
 	}
-	if !in.Request.SetsVar(refreshCertificates) {
-		in.ExtraVars = map[string]any{refreshCertificates: false}
+	if !in.Request.SetsVar(controlplane.RefreshCertificates) {
+		in.ExtraVars = map[string]any{controlplane.RefreshCertificates: false}
 	}
 	if len(in.Fresh) > 0 {
 		fmt.Fprintf(a.ports.Log, "New control plane: %s. The playbook runs on %s\n", strings.Join(in.Fresh, ", "), strings.Join(in.Limit, ", "))
@@ -145,17 +147,17 @@ func (a *addition) joins() []contract.Node { return session.Joining(a.former, a.
 // unfinished attempt has left in etcd.
 func (a *addition) before(ctx context.Context, c session.Contact) error {
 	a.c = c
-	a.planes.access = a.access()
+	a.planes.Access = a.access()
 	a.progress.Set(2, "Check etcd")
-	found, err := findCluster(ctx, a.in.For(a.planes.stay), a.key, c.Pins, a.ports)
-	if err != nil || !found.hasControlPlane(a.in.For(a.planes.stay)) {
+	found, err := cluster.Find(ctx, a.in.For(a.planes.Stay), a.key, c.Pins, a.ports)
+	if err != nil || !found.HasControlPlane(a.in.For(a.planes.Stay)) {
 		return a.noQuorum(errors.Join(errors.New("no control plane that stays is Ready"), err))
 	}
-	defer found.close()
-	if err := found.w.checkServer(ctx, a.in, a.planes.gone); err != nil {
+	defer found.Close()
+	if err := controlplane.CheckServer(ctx, found.Client, a.in, a.planes.Gone); err != nil {
 		return err
 	}
-	for _, n := range a.planes.gone {
+	for _, n := range a.planes.Gone {
 		if slices.Contains(a.in.Request.Kept, n.Name) && len(a.joins()) == 0 {
 			continue
 		}
@@ -167,22 +169,22 @@ func (a *addition) before(ctx context.Context, c session.Contact) error {
 	if err := a.checkMembers(ctx, found); err != nil {
 		return err
 	}
-	names := session.With(session.Without(session.Names(a.planes.gone), a.in.Request.Kept), session.With(a.in.Fresh, session.Names(a.joins())))
-	if err := a.planes.forgetCertificates(ctx, names); err != nil {
+	names := session.With(session.Without(session.Names(a.planes.Gone), a.in.Request.Kept), session.With(a.in.Fresh, session.Names(a.joins())))
+	if err := a.planes.ForgetCertificates(ctx, names); err != nil {
 		return err
 	}
 	a.progress.Set(4, "Point the control planes to their own API servers")
-	if err := a.planes.repoint(ctx); err != nil {
+	if err := a.planes.Repoint(ctx); err != nil {
 		return err
 	}
 	before := a.planes
-	before.stay = a.membersBefore()
-	return before.publish(ctx)
+	before.Stay = a.membersBefore()
+	return before.Publish(ctx)
 }
 
 // membersBefore returns the control planes that stay, with the members of etcd before the run.
 func (a *addition) membersBefore() []contract.Node {
-	stay := slices.Clone(a.planes.stay)
+	stay := slices.Clone(a.planes.Stay)
 	for i, n := range stay {
 		if !session.IsMemberOf(a.former, n) {
 			stay[i].Etcd = ""
@@ -192,7 +194,7 @@ func (a *addition) membersBefore() []contract.Node {
 }
 
 func (a *addition) noQuorum(err error) error {
-	return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: a.in.Fresh[0], Step: "check etcd", Err: fmt.Errorf("%w. %s%s", err, a.unchanged(), quorumAdvice)}
+	return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: a.in.Fresh[0], Step: "check etcd", Err: fmt.Errorf("%w. %s%s", err, a.unchanged(), controlplane.QuorumAdvice)}
 }
 
 // unchanged is a sentence for the user if it is true.
@@ -205,21 +207,21 @@ func (a *addition) unchanged() string {
 
 // after lets the other nodes use the new control plane, and waits for etcd.
 func (a *addition) after(ctx context.Context) error {
-	a.planes.access = a.access()
-	a.planes.stay = node.ControlPlanes(a.in.Nodes)
-	if err := a.planes.repoint(ctx); err != nil { // a joining control plane gets the addresses in cluster-info
+	a.planes.Access = a.access()
+	a.planes.Stay = node.ControlPlanes(a.in.Nodes)
+	if err := a.planes.Repoint(ctx); err != nil { // a joining control plane gets the addresses in cluster-info
 		return err
 	}
-	if err := a.planes.publish(ctx); err != nil {
+	if err := a.planes.Publish(ctx); err != nil {
 		return err
 	}
-	if err := a.planes.useServers(ctx, a.part(serversFrom, proxiesFrom)); err != nil {
+	if err := a.planes.UseServers(ctx, a.part(serversFrom, proxiesFrom)); err != nil {
 		return err
 	}
 	a.progress.Set(proxiesFrom, "Update the proxies of the workers")
-	if err := updateProxies(ctx, a.in, a.access(), a.ports, a.part(proxiesFrom, membersFrom)); err != nil {
+	if err := controlplane.UpdateProxies(ctx, a.in, a.access(), a.ports, a.part(proxiesFrom, membersFrom)); err != nil {
 		return err
 	}
 	a.progress.Set(membersFrom, "Wait for etcd")
-	return awaitMembers(ctx, a.in, a.access(), a.ports)
+	return controlplane.AwaitMembers(ctx, a.in, a.access(), a.ports)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -53,7 +54,9 @@ func TestClusterThatWasHealthyOnceIsKept(t *testing.T) {
 func TestClusterThatWasNeverHealthyIsNotComplete(t *testing.T) {
 	w := newFixture(t, 0)
 	w.in.HealthLimit = 50 * time.Millisecond
-	w.kubectl = func() string { return list(nodeJSON("master-1", "False", "NetworkPluginNotReady")) }
+	w.kubectl = func() string {
+		return sessiontest.List(sessiontest.NodeJSON("master-1", "False", "NetworkPluginNotReady"))
+	}
 	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonClusterUnhealthy {
 		t.Fatalf("Run: %v", err)
 	}

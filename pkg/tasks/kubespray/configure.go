@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
 	"github.com/akraino-icn/bpa/pkg/operate/play"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
@@ -45,7 +46,7 @@ func configure(ctx context.Context, in session.Input, key ssh.Key, ports session
 	if err := c.plan(ctx); err != nil {
 		return "", err
 	}
-	defer c.w.close()
+	defer c.w.Close()
 	progress.Set(gateFrom, "Check the cluster")
 	if err := c.gateBefore(ctx); err != nil {
 		return "", err
@@ -84,7 +85,7 @@ func (c *configurer) plan(ctx context.Context) (err error) {
 		}
 		c.repeats = c.repeats || n.Target != nil && n.Target.Version != ""
 	}
-	if c.w, err = newWatch(ctx, c.in, c.access()); err != nil {
+	if c.w, err = cluster.Connect(ctx, c.in, c.access()); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.ports.Log, "These variables are applied to the cluster, and no node is drained: %s\n", strings.Join(c.narrow.Variables, ", "))
@@ -127,7 +128,7 @@ func (c *configurer) applied() bool {
 func (c *configurer) gateBefore(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, c.in.HealthLimit)
 	defer cancel()
-	bad, healthy := c.w.awaitHealthy(limited, c.ports.Log, func(t trouble) bool { return c.repeats && t.pod })
+	bad, healthy := c.w.AwaitHealthy(limited, c.ports.Log, func(t cluster.Problem) bool { return c.repeats && t.Pod })
 	if healthy {
 		return nil
 	}
@@ -135,10 +136,10 @@ func (c *configurer) gateBefore(ctx context.Context) error {
 		return err
 	}
 	if len(bad) == 0 {
-		bad = []trouble{{what: "the control plane does not answer"}}
+		bad = []cluster.Problem{{What: "the control plane does not answer"}}
 	}
-	return &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: bad[0].node, Step: "check the cluster before variables are applied",
-		Err: fmt.Errorf("the cluster is not healthy, so no variable was applied: %s. Nothing was changed. The next attempt continues", summary(bad))}
+	return &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: bad[0].Node, Step: "check the cluster before variables are applied",
+		Err: fmt.Errorf("the cluster is not healthy, so no variable was applied: %s. Nothing was changed. The next attempt continues", cluster.Summary(bad))}
 }
 
 // limitedTo returns the names of the nodes on which the tasks run.
@@ -161,7 +162,7 @@ func (c *configurer) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.c, c.w.access.Pins = contacted, contacted.Pins
+	c.c, c.w.Access.Pins = contacted, contacted.Pins
 	files, err := play.Prepare(in, contacted.Pins)
 	if err != nil {
 		return task.Because(contract.ReasonInternal, err)
@@ -224,18 +225,18 @@ func (c *configurer) gateAfter(ctx context.Context) error {
 		return c.incomplete(ctx, &task.Error{Reason: contract.ReasonClusterUnhealthy, Step: "wait for the changed pods",
 			Err: fmt.Errorf("after %s: %s", c.in.HealthLimit, why)})
 	}
-	bad, healthy := c.w.awaitHealthy(limited, c.ports.Log, nil)
+	bad, healthy := c.w.AwaitHealthy(limited, c.ports.Log, nil)
 	if healthy {
-		return c.incomplete(ctx, c.w.startPods(ctx, c.limitedTo(), c.ports))
+		return c.incomplete(ctx, c.w.StartPods(ctx, c.limitedTo(), c.ports))
 	}
 	if err := session.Stopped(ctx, "the check of the cluster"); err != nil {
 		return err
 	}
 	if len(bad) == 0 {
-		bad = []trouble{{what: "the control plane does not answer"}}
+		bad = []cluster.Problem{{What: "the control plane does not answer"}}
 	}
-	return c.incomplete(ctx, &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: bad[0].node, Step: "check the cluster after variables were applied",
-		Err: fmt.Errorf("the cluster is not healthy after %s: %s", c.in.HealthLimit, summary(bad))})
+	return c.incomplete(ctx, &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: bad[0].Node, Step: "check the cluster after variables were applied",
+		Err: fmt.Errorf("the cluster is not healthy after %s: %s", c.in.HealthLimit, cluster.Summary(bad))})
 }
 
 // complete stores in one write that all nodes have the variables. A lost node that is half patched stays so.

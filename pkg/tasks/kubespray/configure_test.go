@@ -12,6 +12,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -68,7 +69,7 @@ func newConfiguring(t *testing.T, masters, workers int, narrow contract.Narrow, 
 	healthy := c.fixture.kubectl
 	c.fixture.kubectl = func() string {
 		if c.sick {
-			return list(append(c.objects(), podJSON("coredns-2", "master-1", "False", "CrashLoopBackOff"))...)
+			return sessiontest.List(append(c.objects(), sessiontest.PodJSON("coredns-2", "master-1", "False", "CrashLoopBackOff"))...)
 		}
 		return healthy()
 	}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
 	"github.com/akraino-icn/bpa/pkg/operate/play"
+	"github.com/akraino-icn/bpa/pkg/operate/reset"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
@@ -18,14 +20,14 @@ import (
 // Kubespray's playbook only helps: if it fails, the reset and the deletion of the Node objects do
 // its work.
 func (r *remover) empty(ctx context.Context) []error {
-	resetter := resetter{in: r.withInventory(), key: r.key, c: r.c, ports: r.ports, report: r.part(resetFrom, resetShare)}
+	resetter := reset.Work{Input: r.withInventory(), Key: r.key, Contact: r.c, Ports: r.ports, Report: r.part(resetFrom, resetShare)}
 	errs := make([]error, len(r.leave))
 	var living []int
 	for i, n := range r.leave {
 		switch v := r.c.Visits[i]; {
 		case v.Err != nil: // it is in r.absent
 		case session.IsEmpty(v.Report):
-			errs[i] = resetter.leave(ctx, n)
+			errs[i] = resetter.Leave(ctx, n)
 		default:
 			if errs[i] = r.c.Record.Set(ctx, contract.HostUsed, n.HostUID); errs[i] == nil {
 				living = append(living, i)
@@ -46,7 +48,7 @@ func (r *remover) empty(ctx context.Context) []error {
 		return errs
 	}
 	session.Each(len(living), func(k int) { // what the playbook has left
-		_ = resetter.on(ctx, nodes[k], func(ctx context.Context, sh machine.Shell) error {
+		_ = resetter.On(ctx, nodes[k], func(ctx context.Context, sh machine.Shell) error {
 			report, err := r.ports.Machines.Inspect(ctx, sh)
 			if err == nil {
 				r.c.Visits[living[k]].Report = report
@@ -54,7 +56,7 @@ func (r *remover) empty(ctx context.Context) []error {
 			return err // then the machine is reset as it was before
 		})
 	})
-	for k, err := range resetter.reset(ctx, nodes, func(n contract.Node) error { return resetter.leave(ctx, n) }) {
+	for k, err := range resetter.Reset(ctx, nodes, func(n contract.Node) error { return resetter.Leave(ctx, n) }) {
 		errs[living[k]] = err
 	}
 	return errs
@@ -65,7 +67,7 @@ func (r *remover) part(from, share int) func(percent int, step string) {
 	return func(percent int, step string) { r.progress.Set(from+percent*share/100, step) }
 }
 
-// withInventory returns the input with the inventory of the cluster and the nodes that leave. A
+// WithInventory returns the input with the inventory of the cluster and the nodes that leave. A
 // node without an address is not in it, and neither is a lost one: kubespray works through the first
 // control plane.
 func (r *remover) withInventory() session.Input {
@@ -78,7 +80,7 @@ func (r *remover) withInventory() session.Input {
 		in.Request.Members = slices.Concat(r.stay(), withoutEtcd(r.leave))
 		in.Request.Remove = nil
 	}
-	return withInventory(in, r.ports)
+	return reset.WithInventory(in, r.ports)
 }
 
 func withoutEtcd(nodes []contract.Node) []contract.Node {
@@ -95,14 +97,14 @@ func withoutEtcd(nodes []contract.Node) []contract.Node {
 // connect to the first control plane, and to no other node that stays. It does not run for control
 // planes: kubespray refuses a group etcd with an even number of nodes, which a removal needs or
 // leaves, and it would not check the quorum.
-func (r *remover) play(ctx context.Context, resetter resetter, nodes []contract.Node) error {
+func (r *remover) play(ctx context.Context, resetter reset.Work, nodes []contract.Node) error {
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool {
-		return len(resetter.reportOf(n).Kubernetes) == 0 || !session.HasName(r.members.Now.Nodes, n.Name) || session.RoleRank(n) == 0
+		return len(resetter.ReportOf(n).Kubernetes) == 0 || !session.HasName(r.members.Now.Nodes, n.Name) || session.RoleRank(n) == 0
 	})
 	r.progress.Set(playbookFrom, "Save the network settings of the site")
 	saved := make([]bool, len(nodes))
-	session.Each(len(nodes), func(i int) { saved[i] = resetter.on(ctx, nodes[i], r.ports.Machines.Save) == nil }) // the reset reports an error
-	in := resetter.in
+	session.Each(len(nodes), func(i int) { saved[i] = resetter.On(ctx, nodes[i], r.ports.Machines.Save) == nil }) // the reset reports an error
+	in := resetter.Input
 	in.Playbook, in.Limit = contract.PlaybookRemove, nil
 	for i, n := range nodes {
 		if saved[i] {
@@ -129,7 +131,7 @@ func (r *remover) play(ctx context.Context, resetter resetter, nodes []contract.
 // playbook must not wait for pods again, nor for volumes, which would be for five minutes at a
 // time.
 func removeVars(in session.Input) map[string]any {
-	vars := resetVars(in)
+	vars := reset.PlaybookVars(in)
 	vars["node"] = strings.Join(in.Limit, ",")
 	vars["skip_confirmation"] = true
 	vars["allow_ungraceful_removal"] = true
@@ -140,14 +142,14 @@ func removeVars(in session.Input) map[string]any {
 // deleteNodes deletes the Node objects that are left, and checks that they are gone.
 func (r *remover) deleteNodes(ctx context.Context) error {
 	r.progress.Set(resetFrom+resetShare, "Check that the nodes are gone")
-	registered, err := r.w.registered(ctx)
+	registered, err := r.w.Registered(ctx)
 	for _, n := range r.leave {
 		if _, there := registered[n.Name]; there && err == nil {
-			_, err = r.w.ask(ctx, "delete node "+n.Name+" --ignore-not-found --timeout=20s", 64<<10)
+			_, err = r.w.Ask(ctx, "delete node "+n.Name+" --ignore-not-found --timeout=20s", 64<<10)
 		}
 	}
 	if err == nil {
-		registered, err = r.w.registered(ctx)
+		registered, err = r.w.Registered(ctx)
 	}
 	for _, n := range r.leave {
 		if _, there := registered[n.Name]; there && err == nil {
@@ -155,7 +157,7 @@ func (r *remover) deleteNodes(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return unanswered("delete the nodes "+session.JoinNames(r.leave), err)
+		return cluster.Unanswered("delete the nodes "+session.JoinNames(r.leave), err)
 	}
 	return nil
 }

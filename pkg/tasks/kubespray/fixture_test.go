@@ -222,9 +222,9 @@ func recorded(name string, status int) func(process.Command, io.Writer, io.Write
 }
 
 func healthy(nodes ...contract.Node) string {
-	items := []string{podJSON("coredns-1", nodes[0].Name, "True", "")}
+	items := []string{sessiontest.PodJSON("coredns-1", nodes[0].Name, "True", "")}
 	for _, n := range nodes {
-		items = append(items, nodeJSON(n.Name, "True", "KubeletReady"))
+		items = append(items, sessiontest.NodeJSON(n.Name, "True", "KubeletReady"))
 	}
-	return list(items...)
+	return sessiontest.List(items...)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -23,15 +24,15 @@ func removeFormer(ctx context.Context, c session.Contact, in session.Input, key 
 	if len(renewed) == 0 {
 		return nil
 	}
-	w, err := newWatch(ctx, in, node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: c.Pins, Limit: in.ConnectLimit})
+	w, err := cluster.Connect(ctx, in, node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: c.Pins, Limit: in.ConnectLimit})
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer w.Close()
 	for _, n := range renewed {
-		state, err := w.state(ctx, n.Name)
+		state, err := w.ReadyStatus(ctx, n.Name)
 		if err != nil {
-			return unanswered("find the Node of the lost machine of "+n.Name, err)
+			return cluster.Unanswered("find the Node of the lost machine of "+n.Name, err)
 		}
 		if state == "" {
 			continue
@@ -43,7 +44,7 @@ func removeFormer(ctx context.Context, c session.Contact, in session.Input, key 
 		if own { // an earlier attempt has begun to join it
 			continue
 		}
-		if state == "True" && !w.awaitUnready(ctx, n.Name) {
+		if state == "True" && !w.AwaitUnready(ctx, n.Name) {
 			if err := session.Stopped(ctx, "the wait for the end of node "+n.Name); err != nil {
 				return err
 			}
@@ -52,8 +53,8 @@ func removeFormer(ctx context.Context, c session.Contact, in session.Input, key 
 					"Nothing was changed. Switch the former machine off; the next attempt continues", n.Name, n.Host)}
 		}
 		fmt.Fprintf(ports.Log, "The Node object of the former machine of %s is deleted, so that %s can join under its name\n", n.Name, n.Host)
-		if _, err := w.ask(ctx, "delete node "+n.Name+" --ignore-not-found --wait=false", 64<<10); err != nil {
-			return unanswered("delete node "+n.Name, err)
+		if _, err := w.Ask(ctx, "delete node "+n.Name+" --ignore-not-found --wait=false", 64<<10); err != nil {
+			return cluster.Unanswered("delete node "+n.Name, err)
 		}
 	}
 	return nil
@@ -66,14 +67,14 @@ const identityScript = `cat /etc/machine-id /sys/class/dmi/id/product_uuid 2>/de
 // hasNode reports whether the Node of this name is that of the machine, and not that of a former machine. A
 // machine without a Kubernetes has no Node. Only the identity that the kubelet has reported proves that
 // the Node is that of another machine.
-func hasNode(ctx context.Context, c session.Contact, in session.Input, w *watch, n contract.Node, key ssh.Key, ports session.Ports) (bool, error) {
+func hasNode(ctx context.Context, c session.Contact, in session.Input, w *cluster.Client, n contract.Node, key ssh.Key, ports session.Ports) (bool, error) {
 	i := slices.IndexFunc(c.Nodes, func(o contract.Node) bool { return o.HostUID == n.HostUID })
 	if i < 0 || c.Visits[i].Report.Clean() {
 		return false, nil
 	}
-	reported, err := w.ask(ctx, "get node "+n.Name+` --ignore-not-found --output jsonpath='{.status.nodeInfo.machineID} {.status.nodeInfo.systemUUID}'`, 64<<10)
+	reported, err := w.Ask(ctx, "get node "+n.Name+` --ignore-not-found --output jsonpath='{.status.nodeInfo.machineID} {.status.nodeInfo.systemUUID}'`, 64<<10)
 	if err != nil {
-		return false, unanswered("find the machine of node "+n.Name, err)
+		return false, cluster.Unanswered("find the machine of node "+n.Name, err)
 	}
 	var own []byte
 	err = session.OnMachine(ctx, in, n, key, c.Visits[i].Key, ports, func(ctx context.Context, sh machine.Shell) (err error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -92,9 +93,9 @@ func TestTheNodeOfTheFormerMachineIsDeleted(t *testing.T) {
 			tc.change(e)
 			e.cluster = func(int) string {
 				if e.state == "True" {
-					return list(nodeJSON("master-1", "True", ""), nodeJSON("worker-1", "True", ""), nodeJSON("worker-2", "True", ""))
+					return sessiontest.List(sessiontest.NodeJSON("master-1", "True", ""), sessiontest.NodeJSON("worker-1", "True", ""), sessiontest.NodeJSON("worker-2", "True", ""))
 				}
-				return list(nodeJSON("master-1", "True", ""), nodeJSON("worker-1", "True", ""))
+				return sessiontest.List(sessiontest.NodeJSON("master-1", "True", ""), sessiontest.NodeJSON("worker-1", "True", ""))
 			}
 			if _, err := e.run(); err != nil {
 				t.Fatalf("%v\n%s", err, &e.log)

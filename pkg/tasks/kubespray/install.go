@@ -8,6 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
 	"github.com/akraino-icn/bpa/pkg/operate/play"
 	"github.com/akraino-icn/bpa/pkg/operate/prepare"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
@@ -28,12 +29,12 @@ func install(ctx context.Context, in session.Input, key ssh.Key, ports session.P
 		return "", err
 	}
 	in.Request.Complete = in.Request.Complete || complete
-	if in, err = withSick(ctx, in, key, known.Pins, ports); err != nil {
+	if in, err = cluster.WithSick(ctx, in, key, known.Pins, ports); err != nil {
 		return "", err
 	}
 	if in.Played == digest(in) && installed(known, in) {
 		fmt.Fprintf(ports.Log, "An earlier run of %s succeeded with the same inventory, so it does not run again\n", in.Playbook)
-		return "the playbook succeeded in an earlier run", finish(ctx, in, key, known.Pins, ports, progress)
+		return "the playbook succeeded in an earlier run", cluster.Finish(ctx, in, key, known.Pins, ports, progress)
 	}
 	in, err = limited(ctx, in, known, ports)
 	if err != nil {
@@ -41,14 +42,14 @@ func install(ctx context.Context, in session.Input, key ssh.Key, ports session.P
 	}
 	if in.Playbook == contract.PlaybookScale && len(in.Limit) == 0 {
 		fmt.Fprintf(ports.Log, "Every node is installed already, so %s does not run\n", in.Playbook)
-		return "no node is new", finish(ctx, in, key, known.Pins, ports, progress)
+		return "no node is new", cluster.Finish(ctx, in, key, known.Pins, ports, progress)
 	}
 	unchanged := func(context.Context, session.Contact) error { return nil }
 	recap, pins, err := change(ctx, in, key, ports, progress, unchanged, progress.Set)
 	if err != nil {
 		return "", err
 	}
-	return recap, finish(ctx, in, key, pins, ports, progress)
+	return recap, cluster.Finish(ctx, in, key, pins, ports, progress)
 }
 
 // change runs the playbook on the nodes to which it is limited, and before that everything that
@@ -77,7 +78,7 @@ func change(ctx context.Context, in session.Input, key ssh.Key, ports session.Po
 		if err := removeFormer(ctx, c, in, key, ports); err != nil {
 			return "", nil, err
 		}
-		forget(ctx, in, key, c.Pins, ports, false)
+		cluster.Forget(ctx, in, key, c.Pins, ports, false)
 	}
 	if err := resetLeftovers(ctx, in, key, c, ports, progress); err != nil {
 		return "", nil, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -45,7 +46,9 @@ func TestInstallationIsRecorded(t *testing.T) {
 func TestUnhealthyClusterIsNotRecorded(t *testing.T) {
 	w := newFixture(t, 0)
 	w.in.HealthLimit = 50 * time.Millisecond
-	w.kubectl = func() string { return list(nodeJSON("master-1", "False", "NetworkPluginNotReady")) }
+	w.kubectl = func() string {
+		return sessiontest.List(sessiontest.NodeJSON("master-1", "False", "NetworkPluginNotReady"))
+	}
 	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonClusterUnhealthy {
 		t.Fatalf("Run: %v", err)
 	}

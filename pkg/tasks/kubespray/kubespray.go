@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/reset"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 )
 
@@ -20,7 +21,7 @@ func Run(ctx context.Context, in session.Input, ports session.Ports) (session.Ou
 func operationOf(in session.Input) session.Operation {
 	switch in.Playbook {
 	case contract.PlaybookReset:
-		return reset
+		return reset.Run
 	case contract.PlaybookRemove:
 		return remove
 	case contract.PlaybookUpgrade:

@@ -22,6 +22,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/play"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
@@ -337,13 +338,13 @@ func TestPlaybookFailures(t *testing.T) {
 
 func TestClusterGetsHealthy(t *testing.T) {
 	w := newFixture(t, 1)
-	master, worker := nodeJSON("master-1", "True", ""), nodeJSON("worker-1", "True", "")
+	master, worker := sessiontest.NodeJSON("master-1", "True", ""), sessiontest.NodeJSON("worker-1", "True", "")
 	answers := []string{
 		"not JSON",
-		list(master),
-		list(master, nodeJSON("worker-1", "False", "KubeletNotReady")),
-		list(master, worker, podJSON("coredns-1", "worker-1", "False", "CrashLoopBackOff")),
-		list(master, worker, podJSON("coredns-1", "worker-1", "True", "")),
+		sessiontest.List(master),
+		sessiontest.List(master, sessiontest.NodeJSON("worker-1", "False", "KubeletNotReady")),
+		sessiontest.List(master, worker, sessiontest.PodJSON("coredns-1", "worker-1", "False", "CrashLoopBackOff")),
+		sessiontest.List(master, worker, sessiontest.PodJSON("coredns-1", "worker-1", "True", "")),
 	}
 	var waited []string
 	asked := 0
@@ -368,7 +369,7 @@ func TestClusterStaysSick(t *testing.T) {
 	w := newFixture(t, 1)
 	w.in.HealthLimit = 1500 * time.Millisecond
 	w.kubectl = func() string {
-		return list(nodeJSON("master-1", "True", ""), nodeJSON("worker-1", "True", ""), podJSON("coredns-1", "worker-1", "False", "CrashLoopBackOff"))
+		return sessiontest.List(sessiontest.NodeJSON("master-1", "True", ""), sessiontest.NodeJSON("worker-1", "True", ""), sessiontest.PodJSON("coredns-1", "worker-1", "False", "CrashLoopBackOff"))
 	}
 	_, err := w.run()
 	want := contract.Failure{

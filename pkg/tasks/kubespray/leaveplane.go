@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
+	"github.com/akraino-icn/bpa/pkg/operate/controlplane"
+	"github.com/akraino-icn/bpa/pkg/operate/reset"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -26,13 +29,13 @@ func (r *remover) leaveControlPlane(ctx context.Context) error {
 		return nil
 	}
 	gone := slices.Concat(leave, node.ControlPlanes(r.kept())) // no control plane must depend on a lost one either
-	p := planes{in: r.in, access: r.w.access, ports: r.ports, stay: r.controlPlanes(session.Names(r.leave)), gone: gone}
+	p := controlplane.Group{Input: r.in, Access: r.w.Access, Ports: r.ports, Stay: r.controlPlanes(session.Names(r.leave)), Gone: gone}
 	r.progress.Set(leaveFrom, "Point the control planes to their own API servers")
-	if err := p.repoint(ctx); err != nil {
+	if err := p.Repoint(ctx); err != nil {
 		return err
 	}
 	r.progress.Set(leaveFrom, "Remove "+session.JoinNames(leave)+" from etcd")
-	if err := r.eachMember(ctx, (*cluster).removeMember); err != nil {
+	if err := r.eachMember(ctx, (*cluster.View).RemoveMember); err != nil {
 		return err
 	}
 	err := r.members.Change(ctx, func(next *contract.Installed) { // if a reset fails, its node stays in the record
@@ -45,18 +48,18 @@ func (r *remover) leaveControlPlane(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.publish(ctx); err != nil {
+	if err := p.Publish(ctx); err != nil {
 		return err
 	}
-	return p.useServers(ctx, r.part(leaveFrom, leaveShare))
+	return p.UseServers(ctx, r.part(leaveFrom, leaveShare))
 }
 
-// checkServer refuses a removal that would cut off the workers that stay.
+// CheckServer refuses a removal that would cut off the workers that stay.
 func (r *remover) checkServer(ctx context.Context) error {
-	return r.w.checkServer(ctx, r.in.For(r.stay()), node.ControlPlanes(r.leave))
+	return controlplane.CheckServer(ctx, r.w, r.in.For(r.stay()), node.ControlPlanes(r.leave))
 }
 
-// updateProxies updates the proxies of the workers that stay, if control planes leave. It also does
+// UpdateProxies updates the proxies of the workers that stay, if control planes leave. It also does
 // this if they have left in an earlier attempt, because workers that were not Ready were left out.
 func (r *remover) updateProxies(ctx context.Context) error {
 	if len(node.ControlPlanes(r.leave)) == 0 && r.in.Request.Operation != contract.OperationRemoveControlPlane {
@@ -64,12 +67,12 @@ func (r *remover) updateProxies(ctx context.Context) error {
 	}
 	in := r.in.For(r.stay())
 	in.Request.Members, in.Request.Remove = in.Nodes, nil
-	if in = withInventory(in, r.ports); len(in.HostsINI) == 0 {
+	if in = reset.WithInventory(in, r.ports); len(in.HostsINI) == 0 {
 		return task.Because(contract.ReasonInvalidRequest,
 			errors.New("there is no inventory of the nodes that stay, so the proxies of the workers cannot be updated"))
 	}
 	r.progress.Set(proxiesAt, "Update the proxies of the workers")
-	return updateProxies(ctx, in, r.w.access, r.ports, r.part(proxiesAt, proxiesShareOf))
+	return controlplane.UpdateProxies(ctx, in, r.w.Access, r.ports, r.part(proxiesAt, proxiesShareOf))
 }
 
 // kept returns the lost nodes of the record that do not leave.

@@ -13,6 +13,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -70,7 +71,9 @@ func (r *retry) remove(what string) {
 }
 
 // sees lets every control plane report these nodes.
-func (r *retry) sees(nodes ...string) { r.cluster = func(int) string { return list(nodes...) } }
+func (r *retry) sees(nodes ...string) {
+	r.cluster = func(int) string { return sessiontest.List(nodes...) }
+}
 
 // members lets etcd have a member on each of the first n machines. Their IDs are hexadecimal a1, a2
 // and so on. The given members are not healthy.
@@ -109,8 +112,8 @@ func (r *retry) expectReset(want ...string) {
 	}
 }
 
-func ready(name string) string    { return nodeJSON(name, "True", "") }
-func notReady(name string) string { return nodeJSON(name, "False", "KubeletNotReady") }
+func ready(name string) string    { return sessiontest.NodeJSON(name, "True", "") }
+func notReady(name string) string { return sessiontest.NodeJSON(name, "False", "KubeletNotReady") }
 
 func TestLeftoversOfAnEarlierAttempt(t *testing.T) {
 	for _, tc := range []struct {
@@ -122,7 +125,7 @@ func TestLeftoversOfAnEarlierAttempt(t *testing.T) {
 	}{
 		{"no API server", 1, 1, func(*retry) {}, []string{"master-1", "worker-1"}, nil},
 		{"kubeadm has finished, the network plugin is missing", 1, 1, func(r *retry) {
-			r.sees(nodeJSON("master-1", "False", "NetworkPluginNotReady"))
+			r.sees(sessiontest.NodeJSON("master-1", "False", "NetworkPluginNotReady"))
 		}, []string{"master-1", "worker-1"}, nil},
 		{"a worker did not join", 1, 2, func(r *retry) {
 			r.sees(ready("master-1"), ready("worker-1"))
@@ -133,7 +136,7 @@ func TestLeftoversOfAnEarlierAttempt(t *testing.T) {
 		{"everything is Ready", 1, 1, func(r *retry) { r.sees(ready("master-1"), ready("worker-1")) }, nil, nil},
 		{"the user installs the network", 1, 1, func(r *retry) {
 			r.in.Request.NetworkPlugin = "cni"
-			r.sees(nodeJSON("master-1", "False", "NetworkPluginNotReady"), nodeJSON("worker-1", "False", "NetworkPluginNotReady"))
+			r.sees(sessiontest.NodeJSON("master-1", "False", "NetworkPluginNotReady"), sessiontest.NodeJSON("worker-1", "False", "NetworkPluginNotReady"))
 		}, nil, nil},
 		{"only a worker is Ready", 1, 2, func(r *retry) { r.sees(notReady("master-1"), ready("worker-1")) }, nil, nil},
 		{"a control plane is not Ready", 3, 0, func(r *retry) {
@@ -152,9 +155,9 @@ func TestLeftoversOfAnEarlierAttempt(t *testing.T) {
 			r.members(1)
 			r.cluster = func(i int) string {
 				if i == 0 {
-					return list(notReady("master-1"))
+					return sessiontest.List(notReady("master-1"))
 				}
-				return list(ready("master-2"), notReady("master-1"))
+				return sessiontest.List(ready("master-2"), notReady("master-1"))
 			}
 			r.etcd = strings.ReplaceAll(r.etcd, "127.0.0.1", "127.0.0.2")
 		}, []string{"master-1"}, []string{"node master-1"}},

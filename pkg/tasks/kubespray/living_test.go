@@ -76,8 +76,10 @@ func newLiving(t *testing.T, workers int) *living {
 	l.installed.Data[contract.KeyComplete] = "true"
 	l.in.Playbook, l.in.Run, l.in.BootLimit = contract.PlaybookRemove, "edge-1-remove-2", 50*time.Millisecond
 	request.Operation, request.Remove = contract.OperationRemoveNodes, &contract.Removal{DrainSeconds: 60}
-	l.cluster = func(int) string { return list(l.objects()...) }
-	l.fixture.kubectl = func() string { return list(append(l.objects(), podJSON("coredns-1", "master-1", "True", ""))...) }
+	l.cluster = func(int) string { return sessiontest.List(l.objects()...) }
+	l.fixture.kubectl = func() string {
+		return sessiontest.List(append(l.objects(), sessiontest.PodJSON("coredns-1", "master-1", "True", ""))...)
+	}
 	l.play = l.playbook
 	l.commands = l.kubectl
 	return l
@@ -191,7 +193,7 @@ func (l *living) objects() []string {
 	var all []string
 	for _, n := range l.in.Nodes {
 		if isReady, there := l.nodes[n.Name]; there {
-			text := nodeJSON(n.Name, map[bool]string{true: "True", false: "Unknown"}[isReady], "NodeStatusUnknown")
+			text := sessiontest.NodeJSON(n.Name, map[bool]string{true: "True", false: "Unknown"}[isReady], "NodeStatusUnknown")
 			if l.cordoned[n.Name] {
 				text = strings.Replace(text, `"status":{`, `"spec":{"unschedulable":true},"status":{`, 1)
 			}

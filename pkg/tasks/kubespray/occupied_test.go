@@ -6,6 +6,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -74,7 +75,7 @@ func TestAKubernetesOfThisCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, 0)
 			prepare(w)
-			w.cluster = func(int) string { return list(nodeJSON("master-1", "True", "")) }
+			w.cluster = func(int) string { return sessiontest.List(sessiontest.NodeJSON("master-1", "True", "")) }
 			if _, err := w.run(); err != nil || len(w.ran) != 1 {
 				t.Errorf("%d playbooks, %v", len(w.ran), err)
 			}

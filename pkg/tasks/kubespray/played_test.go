@@ -6,6 +6,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 )
 
 // If the playbook has succeeded with the same inventory, only the health check runs.
@@ -26,7 +27,9 @@ func TestPlayedInventoryIsNotPlayedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.in.Played = inventory.Inventory{HostsINI: w.in.HostsINI, GroupVars: w.in.GroupVars}.Digest()
-			w.cluster = func(int) string { return list(nodeJSON("master-1", "True", ""), nodeJSON("worker-1", "True", "")) }
+			w.cluster = func(int) string {
+				return sessiontest.List(sessiontest.NodeJSON("master-1", "True", ""), sessiontest.NodeJSON("worker-1", "True", ""))
+			}
 			marks := len(w.disks[0].changes())
 			tc.change(w)
 			if _, err := w.run(); err != nil {

@@ -11,6 +11,9 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
+	"github.com/akraino-icn/bpa/pkg/operate/controlplane"
+	"github.com/akraino-icn/bpa/pkg/operate/reset"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/shrink"
 	"github.com/akraino-icn/bpa/pkg/ssh"
@@ -34,12 +37,12 @@ type remover struct {
 	ports    session.Ports
 	progress *playbook.Progress
 	members  *session.ClusterRecord
-	w        *watch          // asks the control planes that stay
-	ready    map[string]bool // the registered nodes at the start, and whether they are Ready
-	leave    []contract.Node // in this order
-	left     undrained       // nodes of the request that stay until the next run
-	c        session.Contact // with the visits of the machines of leave
-	absent   []absence       // machines that are left out of the reset
+	w        *cluster.Client   // asks the control planes that stay
+	ready    map[string]bool   // the registered nodes at the start, and whether they are Ready
+	leave    []contract.Node   // in this order
+	left     cluster.Undrained // nodes of the request that stay until the next run
+	c        session.Contact   // with the visits of the machines of leave
+	absent   []reset.Absence   // machines that are left out of the reset
 }
 
 // remove removes nodes from the cluster and resets their machines. It returns the recap.
@@ -73,7 +76,7 @@ func remove(ctx context.Context, in session.Input, key ssh.Key, ports session.Po
 	if err := r.choose(ctx); err != nil {
 		return "", err
 	}
-	defer r.w.close()
+	defer r.w.Close()
 	if err := r.uncordon(ctx, session.Without(members.Now.Draining, session.Names(r.leave))); err != nil {
 		return "", err
 	}
@@ -90,11 +93,11 @@ func remove(ctx context.Context, in session.Input, key ssh.Key, ports session.Po
 		staying.Sick = staying.SickIn(r.ready, members)
 	}
 	if in.Request.Operation == contract.OperationRemoveControlPlane {
-		if err := awaitMembers(ctx, staying, r.w.access, ports); err != nil {
+		if err := controlplane.AwaitMembers(ctx, staying, r.w.Access, ports); err != nil {
 			return "", err
 		}
 	}
-	return r.recap(), finish(ctx, staying, key, r.c.Pins, ports, progress)
+	return r.recap(), cluster.Finish(ctx, staying, key, r.c.Pins, ports, progress)
 }
 
 // errNoControlPlane reports that a removal would leave no control plane.
@@ -113,16 +116,16 @@ func (r *remover) choose(ctx context.Context) error {
 		return errNoControlPlane
 	}
 	var err error
-	if r.w, err = newWatch(ctx, r.in.For(staying), access); err != nil {
+	if r.w, err = cluster.Connect(ctx, r.in.For(staying), access); err != nil {
 		return err
 	}
-	if r.ready, err = r.w.registered(ctx); err != nil {
-		return unanswered("choose the nodes that leave", err)
+	if r.ready, err = r.w.Registered(ctx); err != nil {
+		return cluster.Unanswered("choose the nodes that leave", err)
 	}
 	var pods map[string]int
 	if len(r.in.Request.Remove.Sets) > 0 {
-		if pods, err = r.w.podsPerNode(ctx); err != nil {
-			return unanswered("choose the nodes that leave", err)
+		if pods, err = r.w.PodsPerNode(ctx); err != nil {
+			return cluster.Unanswered("choose the nodes that leave", err)
 		}
 	}
 	for _, name := range shrink.Leaving(*r.in.Request.Remove, r.members.Now, pods) {
@@ -149,8 +152,8 @@ func (r *remover) order() error {
 	if len(staying) == 0 {
 		return errNoControlPlane
 	}
-	r.w.close()
-	r.w.in = r.in.For(staying)
+	r.w.Close()
+	r.w.Input = r.in.For(staying)
 	if kept := r.kept(); len(kept) > 0 {
 		fmt.Fprintf(r.ports.Log, "These lost nodes stay, and this run does not wait for them: %s\n", session.JoinNames(kept))
 	}
@@ -186,7 +189,7 @@ func (r *remover) run(ctx context.Context) error {
 	if err := r.meet(ctx); err != nil {
 		return err
 	}
-	if err := r.eachMember(ctx, (*cluster).checkQuorum); err != nil {
+	if err := r.eachMember(ctx, (*cluster.View).CheckQuorum); err != nil {
 		return err
 	}
 	if err := r.drain(ctx); err != nil {
@@ -219,26 +222,26 @@ func (r *remover) run(ctx context.Context) error {
 	if err := r.strike(ctx, errs); err != nil {
 		return err
 	}
-	return cmp.Or(failedReset(r.leave, errs), r.left.failure(r.recap()))
+	return cmp.Or(reset.FailedReset(r.leave, errs), r.left.Failure(r.recap()))
 }
 
 // drain drains the nodes that leave. Those that keep their pods do not leave in this run.
 func (r *remover) drain(ctx context.Context) (err error) {
-	if r.left, err = r.drainer().drain(ctx, r.toDrain()); err != nil || len(r.left.nodes) == 0 {
+	if r.left, err = r.drainer().Drain(ctx, r.toDrain()); err != nil || len(r.left.Nodes) == 0 {
 		return err
 	}
-	if len(r.left.nodes) == len(r.leave) {
-		return r.left.why
+	if len(r.left.Nodes) == len(r.leave) {
+		return r.left.Why
 	}
 	var leave []contract.Node
 	var visits []session.Visit
 	for i, n := range r.leave {
-		if !session.HasName(r.left.nodes, n.Name) {
+		if !session.HasName(r.left.Nodes, n.Name) {
 			leave, visits = append(leave, n), append(visits, r.c.Visits[i])
 		}
 	}
 	r.leave, r.c.Nodes, r.c.Visits = leave, leave, visits
-	r.absent = slices.DeleteFunc(r.absent, func(a absence) bool { return session.HasName(r.left.nodes, a.node.Name) })
+	r.absent = slices.DeleteFunc(r.absent, func(a reset.Absence) bool { return session.HasName(r.left.Nodes, a.Node.Name) })
 	r.in.Request.Remove.Nodes = session.Names(leave)
 	return nil
 }
@@ -271,17 +274,17 @@ func (r *remover) meet(ctx context.Context) error {
 				Err: fmt.Errorf("node %s is Ready, but its host %s %s, so the node cannot be removed: its pods would go on running. Nothing was changed. "+
 					"Repair the access to the host, or switch the machine off: a node that is not Ready is removed without its host (%w)", n.Name, n.Host, why, r.c.Visits[i].Err)}
 		}
-		r.absent = append(r.absent, absence{n, why})
+		r.absent = append(r.absent, reset.Absence{Node: n, Why: why})
 	}
 	return session.Worst(in, correctable)
 }
 
 // eachMember calls do for the control planes that leave.
-func (r *remover) eachMember(ctx context.Context, do func(*cluster, context.Context, []contract.Node, contract.Node) error) error {
+func (r *remover) eachMember(ctx context.Context, do func(*cluster.View, context.Context, []contract.Node, contract.Node) error) error {
 	for _, n := range node.ControlPlanes(r.leave) {
-		if err := do(&cluster{w: r.w, ready: r.ready}, ctx, r.stay(), n); err != nil {
+		if err := do(&cluster.View{Client: r.w, Ready: r.ready}, ctx, r.stay(), n); err != nil {
 			return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: n.Name, Step: "remove the control plane from etcd",
-				Err: fmt.Errorf("control plane %s cannot leave etcd: %w. %s", n.Name, err, quorumAdvice)}
+				Err: fmt.Errorf("control plane %s cannot leave etcd: %w. %s", n.Name, err, controlplane.QuorumAdvice)}
 		}
 	}
 	return nil
@@ -309,21 +312,21 @@ func (r *remover) recap() string {
 	}
 	text := []string{session.Count(len(r.leave), "node") + " removed: " + session.JoinNames(r.leave)}
 	for _, a := range r.absent {
-		text = append(text, a.node.Host+" "+a.why+", so it was not reset")
+		text = append(text, a.Node.Host+" "+a.Why+", so it was not reset")
 	}
-	if len(r.left.nodes) > 0 {
-		text = append(text, session.JoinNames(r.left.nodes)+" not drained yet")
+	if len(r.left.Nodes) > 0 {
+		text = append(text, session.JoinNames(r.left.Nodes)+" not drained yet")
 	}
 	return task.Cut(strings.Join(text, "; "), contract.MaxText)
 }
 
-func (r *remover) drainer() drainer {
-	return drainer{w: r.w, members: r.members, ports: r.ports, limit: time.Duration(r.in.Request.Remove.DrainSeconds) * time.Second,
-		begins: time.Duration(r.in.Request.Remove.DrainsSeconds) * time.Second,
-		report: func(done float64, step string) { r.progress.Set(drainFrom+int(drainShare*done), step) }}
+func (r *remover) drainer() cluster.Drainer {
+	return cluster.Drainer{Client: r.w, Members: r.members, Ports: r.ports, Limit: time.Duration(r.in.Request.Remove.DrainSeconds) * time.Second,
+		Begins: time.Duration(r.in.Request.Remove.DrainsSeconds) * time.Second,
+		Report: func(done float64, step string) { r.progress.Set(drainFrom+int(drainShare*done), step) }}
 }
 
 // uncordon lets nodes accept pods again, and takes them out of the record's list Draining.
 func (r *remover) uncordon(ctx context.Context, names []string) error {
-	return uncordon(ctx, r.w, r.members, names, r.ports)
+	return cluster.Uncordon(ctx, r.w, r.members, names, r.ports)
 }

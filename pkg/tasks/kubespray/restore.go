@@ -13,6 +13,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
+	"github.com/akraino-icn/bpa/pkg/operate/controlplane"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
@@ -129,7 +131,7 @@ func (r *restoration) plan(ctx context.Context) (err error) {
 	if r.members, err = session.ReadClusterRecord(ctx, r.ports.Installed); err != nil {
 		return err
 	}
-	if r.dataDir, err = etcdDataDir(*in); err != nil {
+	if r.dataDir, err = controlplane.EtcdDataDir(*in); err != nil {
 		return err
 	}
 	in.Nodes, _ = inventory.Members(in.Request, in.Nodes)
@@ -258,7 +260,7 @@ func (r *restoration) store(ctx context.Context, key, value string) error {
 // finish waits for a healthy cluster and records it.
 func (r *restoration) finish(ctx context.Context) error {
 	r.in.SettingsAfter = r.content
-	return finish(ctx, r.in, r.key, r.c.Pins, r.ports, r.progress)
+	return cluster.Finish(ctx, r.in, r.key, r.c.Pins, r.ports, r.progress)
 }
 
 // close removes what the attempts of a complete restore have left. An attempt that is killed before its
@@ -286,11 +288,13 @@ func (r *restoration) access() node.Access {
 }
 
 // watch returns a connection for kubectl to one of the new control planes.
-func (r *restoration) watch() *watch { return &watch{in: r.in, access: r.access()} }
+func (r *restoration) watch() *cluster.Client {
+	return &cluster.Client{Input: r.in, Access: r.access()}
+}
 
 // on returns what runs scripts on the new control planes.
-func (r *restoration) on() planes {
-	return planes{in: r.in, access: r.access(), ports: r.ports, stay: r.planes, gone: r.gone()}
+func (r *restoration) on() controlplane.Group {
+	return controlplane.Group{Input: r.in, Access: r.access(), Ports: r.ports, Stay: r.planes, Gone: r.gone()}
 }
 
 // gone returns the control planes that the content of the backup may name, and that do not exist any more.

@@ -21,6 +21,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 )
 
@@ -304,7 +305,7 @@ func (r *restoreFixture) registered() string {
 		}
 		all = append(all, fmt.Sprintf(`{"kind":"Node","metadata":{"name":%q,"labels":{"node-role.kubernetes.io/control-plane":""}},"spec":{"podCIDRs":%s,"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"}]},"status":{"conditions":[{"type":"Ready","status":"True","lastHeartbeatTime":"2026-11-22T19:%02d:00Z"}]}}`, name, asJSON(r.t, ranges), r.started[name]))
 	}
-	return list(all...)
+	return sessiontest.List(all...)
 }
 
 // etcdctl answers the commands about etcd, also those of the programs in the work folder.
@@ -380,5 +381,5 @@ func (r *restoreFixture) leases() string {
 		}
 		all = append(all, fmt.Sprintf(`{"kind":"Lease","metadata":{"name":%q},"spec":{"renewTime":%q}}`, name, renewed))
 	}
-	return list(all...)
+	return sessiontest.List(all...)
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
+	"github.com/akraino-icn/bpa/pkg/operate/controlplane"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -107,7 +109,7 @@ mv "$d/member" "$w/old"; mv "$w/data/member" "$d/member"; sync
 func (r *restoration) fill(ctx context.Context) error {
 	report := r.part(restoreEtcdFrom, restoreProxiesFrom)
 	report(0, "Wait for etcd")
-	if err := awaitMembers(ctx, r.in, r.access(), r.ports); err != nil {
+	if err := controlplane.AwaitMembers(ctx, r.in, r.access(), r.ports); err != nil {
 		return err
 	}
 	places, err := r.places(ctx)
@@ -149,17 +151,17 @@ func (r *restoration) work() string { return r.dataDir + "/" + workFolder }
 // places returns the members of the new etcd.
 func (r *restoration) places(ctx context.Context) (all []place, err error) {
 	w := r.watch()
-	defer w.close()
-	c := &cluster{w: w, ready: map[string]bool{}}
+	defer w.Close()
+	c := &cluster.View{Client: w, Ready: map[string]bool{}}
 	for _, n := range r.planes {
-		c.ready[n.Name] = true // the question finds out which of them answer
+		c.Ready[n.Name] = true // the question finds out which of them answer
 	}
-	err = c.onEtcd(ctx, r.planes, func(e etcd.Client) error {
+	err = c.OnEtcd(ctx, r.planes, func(e etcd.Client) error {
 		members, healthy, err := e.Look()
 		if err != nil {
 			return err
 		}
-		if bad := unhealthyMembers(members, healthy); bad != "" {
+		if bad := controlplane.UnhealthyMembers(members, healthy); bad != "" {
 			return errors.New(bad)
 		}
 		all, err = placesOf(members, r.planes)
@@ -186,7 +188,7 @@ func (r *restoration) eachMember(ctx context.Context, step string, places []plac
 // how etcd runs on each control plane: "host" or "pod".
 func (r *restoration) prepareMembers(ctx context.Context, places []place) (map[string]string, error) {
 	found := make([]string, len(places))
-	needed := 3*r.snapshotSize()>>10 + snapshotSpare
+	needed := 3*r.snapshotSize()>>10 + controlplane.SnapshotSpare
 	err := r.eachMember(ctx, "restore the snapshot", places, func(ctx context.Context, p place, conn node.Connection) error {
 		kind, err := r.sh(ctx, conn, fmt.Sprintf(prepareScript, r.dataDir, r.work(), needed, etcd.HostCertificates+"admin-"+p.node.Name+".pem", p.member.PeerURLs[0]))
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 )
 
@@ -31,10 +32,10 @@ type nodeObject struct {
 // registered returns the Node objects of the cluster by their names.
 func (r *restoration) registered(ctx context.Context) (map[string]nodeObject, error) {
 	w := r.watch()
-	defer w.close()
+	defer w.Close()
 	var list struct{ Items []nodeObject }
-	if err := w.get(ctx, "nodes", &list); err != nil {
-		return nil, unanswered("read the nodes of the cluster", err)
+	if err := w.Get(ctx, "nodes", &list); err != nil {
+		return nil, cluster.Unanswered("read the nodes of the cluster", err)
 	}
 	all := map[string]nodeObject{}
 	for _, o := range list.Items {
@@ -58,11 +59,11 @@ func strangers(known map[string]nodeObject, nodes []contract.Node, kept []string
 // deleteNodes deletes the Node objects of nodes that are not in the cluster any more.
 func (r *restoration) deleteNodes(ctx context.Context, known map[string]nodeObject) error {
 	w := r.watch()
-	defer w.close()
+	defer w.Close()
 	for _, name := range strangers(known, r.in.Nodes, r.in.Request.Kept) {
 		fmt.Fprintf(r.ports.Log, "  node %s of the backup is not in the cluster any more: it is deleted\n", name)
-		if _, err := w.ask(ctx, "delete node "+name+" --ignore-not-found --wait=false", 64<<10); err != nil {
-			return unanswered("delete node "+name, err)
+		if _, err := w.Ask(ctx, "delete node "+name+" --ignore-not-found --wait=false", 64<<10); err != nil {
+			return cluster.Unanswered("delete node "+name, err)
 		}
 	}
 	return nil
@@ -97,14 +98,14 @@ func marksOf(o nodeObject) (labels, taints string) {
 // playbook has given them. made are the Nodes after the playbook, and known those of the backup.
 func (r *restoration) label(ctx context.Context, made, known map[string]nodeObject) error {
 	w := r.watch()
-	defer w.close()
+	defer w.Close()
 	for _, n := range r.planes {
 		if _, there := known[n.Name]; there {
 			continue
 		}
 		labels, taints := marksOf(made[n.Name])
-		err := r.on().await(ctx, n, "wait for the registration of the node", func(ctx context.Context) error {
-			state, err := w.ask(ctx, "get node "+n.Name+" --ignore-not-found --output name", 64<<10)
+		err := r.on().Await(ctx, n, "wait for the registration of the node", func(ctx context.Context) error {
+			state, err := w.Ask(ctx, "get node "+n.Name+" --ignore-not-found --output name", 64<<10)
 			if err == nil && len(state) == 0 {
 				err = errors.New("the node is not registered")
 			}
@@ -117,8 +118,8 @@ func (r *restoration) label(ctx context.Context, made, known map[string]nodeObje
 			if marks == "" {
 				continue
 			}
-			if _, err := w.ask(ctx, kind+" node "+n.Name+" --overwrite"+marks, 64<<10); err != nil {
-				return unanswered(kind+" node "+n.Name, err)
+			if _, err := w.Ask(ctx, kind+" node "+n.Name+" --overwrite"+marks, 64<<10); err != nil {
+				return cluster.Unanswered(kind+" node "+n.Name, err)
 			}
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
+	"github.com/akraino-icn/bpa/pkg/operate/controlplane"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -38,7 +40,7 @@ func (r *restoration) stop(ctx context.Context, places []place, kinds map[string
 	const step = "stop the control plane"
 	on := r.on()
 	return r.eachPlane(ctx, step, func(ctx context.Context, n contract.Node, conn node.Connection) error {
-		server, err := on.apiServer(ctx, n)
+		server, err := on.APIServer(ctx, n)
 		if err != nil {
 			return err
 		}
@@ -50,7 +52,7 @@ func (r *restoration) stop(ctx context.Context, places []place, kinds map[string
 			return err
 		}
 		// each pattern is one argument together with -e, so that grep does not find itself
-		patterns := []string{"--etcd-servers=" + server.servers, "--kubeconfig=/etc/kubernetes/controller-manager.conf", "--kubeconfig=/etc/kubernetes/scheduler.conf"}
+		patterns := []string{"--etcd-servers=" + server.Servers, "--kubeconfig=/etc/kubernetes/controller-manager.conf", "--kubeconfig=/etc/kubernetes/scheduler.conf"}
 		for _, p := range places {
 			if p.node.HostUID == n.HostUID && kind == "pod" {
 				patterns = append(patterns, "--initial-advertise-peer-urls="+p.member.PeerURLs[0])
@@ -61,7 +63,7 @@ func (r *restoration) stop(ctx context.Context, places []place, kinds map[string
 			running += ` -e"` + p + `"`
 		}
 		running += ` /proc/[0-9]*/cmdline; then echo "a static pod still runs" >&2; exit 1; fi`
-		return on.await(ctx, n, step, func(ctx context.Context) error {
+		return on.Await(ctx, n, step, func(ctx context.Context) error {
 			_, err := r.sh(ctx, conn, running)
 			return err
 		})
@@ -83,12 +85,12 @@ func (r *restoration) startEtcd(ctx context.Context, places []place, kinds map[s
 	}
 	first := places[0].node
 	return r.onFirst(ctx, "wait for etcd", places[0], kinds, func(e etcd.Client) error {
-		return r.on().await(ctx, first, "wait for etcd", func(context.Context) error {
+		return r.on().Await(ctx, first, "wait for etcd", func(context.Context) error {
 			members, healthy, err := e.Look()
 			if err != nil {
 				return err
 			}
-			if bad := unhealthyMembers(members, healthy); bad != "" {
+			if bad := controlplane.UnhealthyMembers(members, healthy); bad != "" {
 				return errors.New(bad)
 			}
 			now, err := placesOf(members, r.planes)
@@ -155,11 +157,11 @@ func (r *restoration) startServers(ctx context.Context, made map[string]nodeObje
 	}
 	on := r.on()
 	for _, n := range r.planes {
-		server, err := on.apiServer(ctx, n)
+		server, err := on.APIServer(ctx, n)
 		if err != nil {
 			return err
 		}
-		if err := on.awaitServer(ctx, n, server); err != nil {
+		if err := on.AwaitServer(ctx, n, server); err != nil {
 			return err
 		}
 	}
@@ -182,7 +184,7 @@ func (r *restoration) startServers(ctx context.Context, made map[string]nodeObje
 	return r.correct(ctx)
 }
 
-// startPods starts static pods that were stopped.
+// StartPods starts static pods that were stopped.
 func (r *restoration) startPods(ctx context.Context, step, components string) error {
 	return r.eachPlane(ctx, step, func(ctx context.Context, _ contract.Node, conn node.Connection) error {
 		_, err := r.sh(ctx, conn, fmt.Sprintf(startScript, manifestsAside, components))
@@ -199,19 +201,19 @@ func (r *restoration) startControllers(ctx context.Context) error {
 // its objects under other keys.
 func (r *restoration) checkRevoked(ctx context.Context) error {
 	w := r.watch()
-	defer w.close()
+	defer w.Close()
 	for _, kind := range []string{"clusterrolebindings", "rolebindings --namespace " + leaseNamespace} {
-		text, err := w.ask(ctx, "get "+kind+" --output name --request-timeout=30s", maxObjects)
+		text, err := w.Ask(ctx, "get "+kind+" --output name --request-timeout=30s", cluster.MaxObjects)
 		if err != nil {
-			return unanswered("list "+kind, err)
+			return cluster.Unanswered("list "+kind, err)
 		}
 		for line := range strings.Lines(string(text)) {
 			_, name, _ := strings.Cut(strings.TrimSpace(line), "/")
 			if !slices.ContainsFunc([]string{"bpa-admin-", "bpa-health-"}, func(p string) bool { return strings.HasPrefix(name, p) }) || !session.KubernetesName.MatchString(name) {
 				continue
 			}
-			if _, err := w.ask(ctx, "delete "+kind+" "+name+" --ignore-not-found", 64<<10); err != nil {
-				return unanswered("delete "+kind+" "+name, err)
+			if _, err := w.Ask(ctx, "delete "+kind+" "+name+" --ignore-not-found", 64<<10); err != nil {
+				return cluster.Unanswered("delete "+kind+" "+name, err)
 			}
 		}
 	}
@@ -222,11 +224,11 @@ func (r *restoration) checkRevoked(ctx context.Context) error {
 // joining node reads it.
 func (r *restoration) correct(ctx context.Context) error {
 	on := r.on()
-	if err := on.repoint(ctx); err != nil {
+	if err := on.Repoint(ctx); err != nil {
 		return err
 	}
-	script := onPath + "kubeadm init phase upload-config kubeadm --config " + kubeadmConfig + " >/dev/null"
-	_, err := on.must(ctx, r.planes[0], "store the configuration of kubeadm", script)
+	script := controlplane.OnPath + "kubeadm init phase upload-config kubeadm --config " + controlplane.KubeadmConfig + " >/dev/null"
+	_, err := on.Must(ctx, r.planes[0], "store the configuration of kubeadm", script)
 	return err
 }
 

@@ -9,8 +9,10 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
 	"github.com/akraino-icn/bpa/pkg/operate/play"
 	"github.com/akraino-icn/bpa/pkg/operate/prepare"
+	"github.com/akraino-icn/bpa/pkg/operate/reset"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -125,19 +127,19 @@ func (r *restoration) works(ctx context.Context, alive []contract.Node) (string,
 	if len(alive) == 0 {
 		return "", nil
 	}
-	found, err := findCluster(ctx, r.in.For(alive), r.key, r.c.Pins, r.ports)
+	found, err := cluster.Find(ctx, r.in.For(alive), r.key, r.c.Pins, r.ports)
 	if err != nil {
 		return "", err
 	}
-	defer found.close()
+	defer found.Close()
 	if found != nil {
-		return found.w.at.Name, nil
+		return found.Client.At.Name, nil
 	}
 	for _, n := range alive {
 		w := r.watch()
-		c := &cluster{w: w, ready: map[string]bool{n.Name: true}}
-		err := c.onEtcd(ctx, []contract.Node{n}, func(e etcd.Client) error { return e.Run("endpoint health", nil) })
-		w.close()
+		c := &cluster.View{Client: w, Ready: map[string]bool{n.Name: true}}
+		err := c.OnEtcd(ctx, []contract.Node{n}, func(e etcd.Client) error { return e.Run("endpoint health", nil) })
+		w.Close()
 		if err == nil {
 			return n.Name, nil
 		}
@@ -159,8 +161,8 @@ func (r *restoration) reset(ctx context.Context, absent session.Contact) error {
 	report := r.part(restoreResetFrom, restorePlayFrom)
 	if len(living) > 0 {
 		fmt.Fprintf(r.ports.Log, "\nThe old control planes are reset: %s\n", session.JoinNames(living))
-		w := resetter{in: r.in, key: r.key, c: r.c, ports: r.ports, report: report}
-		if err := r.proven(ctx, living, w.reset(ctx, living, func(contract.Node) error { return nil })); err != nil {
+		w := reset.Work{Input: r.in, Key: r.key, Contact: r.c, Ports: r.ports, Report: report}
+		if err := r.proven(ctx, living, w.Reset(ctx, living, func(contract.Node) error { return nil })); err != nil {
 			return err
 		}
 	}
@@ -168,8 +170,8 @@ func (r *restoration) reset(ctx context.Context, absent session.Contact) error {
 		fmt.Fprintf(r.ports.Log, "\nOld control planes that are not used any more are reset: %s\n", session.JoinNames(absent.Nodes))
 		in := r.in.For(absent.Nodes)
 		in.HostsINI = nil // a new machine may have the name of such a node in the inventory
-		w := resetter{in: in, key: r.key, c: absent, ports: r.ports, report: report}
-		if err := r.proven(ctx, absent.Nodes, w.reset(ctx, absent.Nodes, func(n contract.Node) error { return w.leave(ctx, n) })); err != nil {
+		w := reset.Work{Input: in, Key: r.key, Contact: absent, Ports: r.ports, Report: report}
+		if err := r.proven(ctx, absent.Nodes, w.Reset(ctx, absent.Nodes, func(n contract.Node) error { return w.Leave(ctx, n) })); err != nil {
 			return err
 		}
 	}
@@ -181,7 +183,7 @@ func (r *restoration) reset(ctx context.Context, absent session.Contact) error {
 }
 
 func (r *restoration) proven(ctx context.Context, nodes []contract.Node, errs []error) error {
-	return errors.Join(session.Stopped(ctx, "the reset of the old control planes"), incomplete(nodes, errs))
+	return errors.Join(session.Stopped(ctx, "the reset of the old control planes"), reset.Incomplete(nodes, errs))
 }
 
 // install installs the control planes with the keys of the backup.

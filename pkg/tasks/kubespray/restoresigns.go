@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
+	"github.com/akraino-icn/bpa/pkg/operate/controlplane"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -34,15 +36,15 @@ func (r *restoration) signs(ctx context.Context) (map[string]sign, error) {
 		return nil, err
 	}
 	w := r.watch()
-	defer w.close()
+	defer w.Close()
 	var list struct {
 		Items []struct {
 			Metadata struct{ Name string }
 			Spec     struct{ RenewTime string }
 		}
 	}
-	if err := w.get(ctx, "leases --namespace "+leaseNamespace, &list); err != nil {
-		return nil, unanswered("read the leases of the nodes", err)
+	if err := w.Get(ctx, "leases --namespace "+leaseNamespace, &list); err != nil {
+		return nil, cluster.Unanswered("read the leases of the nodes", err)
 	}
 	all := map[string]sign{}
 	for name, o := range nodes {
@@ -65,7 +67,7 @@ const restartKubelet = "systemctl restart kubelet"
 // node gets another range of addresses than it had there: a bridge with an address of that range would let no pod
 // start. Pods with the network of the node stay. The network plugin writes the files again, and until then the kubelet
 // starts no other pod. Only kube-router does not: it changes the range in the file of kubespray.
-const restartAnew = onPath + `systemctl stop kubelet
+const restartAnew = controlplane.OnPath + `systemctl stop kubelet
 for p in $(crictl pods --quiet); do
   n=$(crictl inspectp --output go-template --template "{{.status.linux.namespaces.options.network}}" $p || :)
   [ "$n" = NODE ] || crictl rmp --force $p >/dev/null 2>&1 || :

@@ -8,6 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/controlplane"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
@@ -47,9 +48,9 @@ func (r *restoration) connectWorkers(ctx context.Context) error {
 	}
 	answering := r.workers(ctx, "systemctl stop kubelet")
 	r.in.Silent = session.Without(session.Without(session.Names(r.in.Nodes), session.Names(r.planes)), answering)
-	failed := updateProxiesOf(ctx, r.in, r.access(), r.ports, answering, report)
+	failed := controlplane.UpdateProxiesOf(ctx, r.in, r.access(), r.ports, answering, report)
 	start := "systemctl start kubelet"
-	if tag, err := proxyTag(r.in.GroupVars); err == nil && tag != "" {
+	if tag, err := controlplane.ProxyTag(r.in.GroupVars); err == nil && tag != "" {
 		start = fmt.Sprintf(proxyScript, node.APIPort(r.in.GroupVars)) + start
 	}
 	r.workers(ctx, start)

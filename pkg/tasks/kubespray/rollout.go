@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 )
 
@@ -27,8 +28,8 @@ const rolloutFields = `--output jsonpath='{range .items[*]}{.kind}{"\t"}{.metada
 	`{.status.desiredNumberScheduled}{"\t"}{.status.updatedNumberScheduled}{"\t"}{.status.numberAvailable}{"\t"}{.spec.updateStrategy.type}{"\n"}{end}'`
 
 // rollouts returns the Deployments and the DaemonSets of a namespace. The name must be a valid one.
-func (w *watch) rollouts(ctx context.Context, namespace string) ([]rollout, error) {
-	raw, err := w.ask(ctx, "get deployments.apps,daemonsets.apps --namespace "+namespace+" --request-timeout=30s "+rolloutFields, maxWorkloads)
+func rollouts(ctx context.Context, w *cluster.Client, namespace string) ([]rollout, error) {
+	raw, err := w.Ask(ctx, "get deployments.apps,daemonsets.apps --namespace "+namespace+" --request-timeout=30s "+rolloutFields, maxWorkloads)
 	if err != nil {
 		return nil, fmt.Errorf("read the Deployments and DaemonSets of namespace %s: %w", namespace, err)
 	}
@@ -115,7 +116,7 @@ func (c *configurer) notRolledOut(ctx context.Context) string {
 		}
 	}
 	for _, namespace := range c.narrow.Namespaces {
-		all, err := c.w.rollouts(ctx, namespace)
+		all, err := rollouts(ctx, c.w, namespace)
 		if err != nil {
 			return err.Error()
 		}

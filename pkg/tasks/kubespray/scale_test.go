@@ -13,6 +13,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -35,7 +36,9 @@ func newReplacement(t *testing.T, workers int) *fixture {
 	for i := range w.servers {
 		w.done[i] = len(w.servers[i].Commands())
 	}
-	w.cluster = func(int) string { return list(nodeJSON("master-1", "True", ""), nodeJSON("worker-1", "True", "")) }
+	w.cluster = func(int) string {
+		return sessiontest.List(sessiontest.NodeJSON("master-1", "True", ""), sessiontest.NodeJSON("worker-1", "True", ""))
+	}
 	return w
 }
 

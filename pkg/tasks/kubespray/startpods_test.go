@@ -14,6 +14,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 	"github.com/akraino-icn/bpa/pkg/tasks/podstart"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -92,13 +93,15 @@ func (w *fixture) health(before, after map[string]string) {
 	objects := func(state map[string]string) (all []string) {
 		for _, n := range w.in.Nodes {
 			if state[n.Name] != "" {
-				all = append(all, nodeJSON(n.Name, state[n.Name], "NodeStatusUnknown"))
+				all = append(all, sessiontest.NodeJSON(n.Name, state[n.Name], "NodeStatusUnknown"))
 			}
 		}
 		return all
 	}
-	w.cluster = func(int) string { return list(objects(before)...) }
-	w.kubectl = func() string { return list(append(objects(after), podJSON("coredns-1", "master-1", "True", ""))...) }
+	w.cluster = func(int) string { return sessiontest.List(objects(before)...) }
+	w.kubectl = func() string {
+		return sessiontest.List(append(objects(after), sessiontest.PodJSON("coredns-1", "master-1", "True", ""))...)
+	}
 }
 
 // A worker that was sick before an addition does not make it fail, and does not keep the new node out of the
@@ -185,7 +188,9 @@ func TestStartPodsWithKubectl(t *testing.T) {
 	w := newFixture(t, 1)
 	var mu sync.Mutex
 	var did []string
-	w.cluster = func(int) string { return list(nodeJSON("master-1", "True", ""), nodeJSON("worker-1", "True", "")) }
+	w.cluster = func(int) string {
+		return sessiontest.List(sessiontest.NodeJSON("master-1", "True", ""), sessiontest.NodeJSON("worker-1", "True", ""))
+	}
 	w.commands = func(command string, stdout, _ io.Writer) (int, bool) {
 		mu.Lock()
 		defer mu.Unlock()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
 	"github.com/akraino-icn/bpa/pkg/operate/prepare"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
@@ -31,14 +32,14 @@ type upgrader struct {
 	progress *playbook.Progress
 	members  *session.ClusterRecord
 	c        session.Contact // of the nodes that are upgraded, in their order
-	w        *watch          // asks the control planes, those that are not upgraded first
+	w        *cluster.Client // asks the control planes, those that are not upgraded first
 	batch    []contract.Node // those of the request that are not upgraded, in the order of in.Nodes
 	dead     []string        // those of the batch that do not work, and that the upgrade is to repair
 	// behind are the nodes of the batch on which the playbook runs, and unpatched those whose
 	// operating systems are patched. A node may be in both.
 	behind, unpatched []contract.Node
-	left              undrained // nodes of the request that stay as they are until the next run
-	noted             noted     // what must be available after the batch
+	left              cluster.Undrained // nodes of the request that stay as they are until the next run
+	noted             noted             // what must be available after the batch
 }
 
 // upgrade upgrades the nodes of the request and returns the recap. No other node is changed, and none
@@ -55,7 +56,7 @@ func upgrade(ctx context.Context, in session.Input, key ssh.Key, ports session.P
 	if err := u.plan(ctx); err != nil {
 		return "", err
 	}
-	defer u.w.close()
+	defer u.w.Close()
 	if err := u.resume(ctx); err != nil {
 		return "", err
 	}
@@ -83,7 +84,7 @@ func upgrade(ctx context.Context, in session.Input, key ssh.Key, ports session.P
 		return "", err
 	}
 	progress.Set(100, "The cluster is healthy")
-	return u.recap(), u.left.failure(u.recap())
+	return u.recap(), u.left.Failure(u.recap())
 }
 
 // plan reads the record, and chooses the nodes of the request that are not upgraded yet.
@@ -109,7 +110,7 @@ func (u *upgrader) plan(ctx context.Context) (err error) {
 	asked := slices.Clone(u.in.Nodes)
 	slices.SortStableFunc(asked, func(a, b contract.Node) int { return cmp.Compare(u.rankInBatch(a), u.rankInBatch(b)) })
 	access := u.access()
-	if u.w, err = newWatch(ctx, u.in.For(asked), access); err != nil {
+	if u.w, err = cluster.Connect(ctx, u.in.For(asked), access); err != nil {
 		return err
 	}
 	u.announce()
@@ -217,11 +218,11 @@ func (u *upgrader) resume(ctx context.Context) error {
 	if len(names) == 0 {
 		return nil
 	}
-	ready, err := u.w.registered(ctx)
+	ready, err := u.w.Registered(ctx)
 	if err != nil {
-		return unanswered("find the nodes that an earlier run has cordoned", err)
+		return cluster.Unanswered("find the nodes that an earlier run has cordoned", err)
 	}
-	return uncordon(ctx, u.w, u.members, slices.DeleteFunc(names, func(name string) bool {
+	return cluster.Uncordon(ctx, u.w, u.members, slices.DeleteFunc(names, func(name string) bool {
 		isReady, there := ready[name]
 		return there && !isReady
 	}), u.ports)
@@ -264,14 +265,14 @@ func (u *upgrader) run(ctx context.Context) error {
 
 // drain drains the nodes of the batch. Those that keep their pods are not in it any more.
 func (u *upgrader) drain(ctx context.Context) (err error) {
-	if u.left, err = u.drainer().drain(ctx, u.batch); err != nil {
+	if u.left, err = u.drainer().Drain(ctx, u.batch); err != nil {
 		return err
 	}
-	if len(u.left.nodes) == len(u.batch) {
-		return u.left.why
+	if len(u.left.Nodes) == len(u.batch) {
+		return u.left.Why
 	}
 	keep := func(nodes []contract.Node) []contract.Node {
-		return slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return session.HasName(u.left.nodes, n.Name) })
+		return slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return session.HasName(u.left.Nodes, n.Name) })
 	}
 	u.batch, u.behind, u.unpatched = keep(u.batch), keep(u.behind), keep(u.unpatched)
 	return nil
@@ -302,6 +303,6 @@ func (u *upgrader) meet(ctx context.Context) error {
 		return err
 	}
 	c.Nodes, c.Visits = c.Nodes[:len(u.batch)], c.Visits[:len(u.batch)] // these are the first ones of contacted()
-	u.c, u.w.access.Pins = c, c.Pins
+	u.c, u.w.Access.Pins = c, c.Pins
 	return c.Record.Set(ctx, contract.HostUsed, session.HostUIDs(u.batch)...)
 }

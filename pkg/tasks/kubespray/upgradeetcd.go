@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/controlplane"
 	"github.com/akraino-icn/bpa/pkg/operate/play"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
@@ -78,7 +79,7 @@ type endpoint struct {
 }
 
 func (e endpoint) at(n contract.Node) bool {
-	return loopback(e.Endpoint) || etcd.AtAddress(e.Endpoint, []string{n.Address, n.Address6})
+	return controlplane.Loopback(e.Endpoint) || etcd.AtAddress(e.Endpoint, []string{n.Address, n.Address6})
 }
 
 // statusOf returns the status of the members that answer.

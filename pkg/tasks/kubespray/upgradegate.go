@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
+	"github.com/akraino-icn/bpa/pkg/operate/controlplane"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -18,20 +20,20 @@ import (
 // gateBefore waits until all nodes of the record, except lost and dead ones, and all system pods are
 // Ready. Then it checks that etcd can spare the control plane node of the batch.
 func (u *upgrader) gateBefore(ctx context.Context) error {
-	ready, err := u.w.registered(ctx)
+	ready, err := u.w.Registered(ctx)
 	if err != nil {
-		return unanswered("check the cluster before the upgrade", err)
+		return cluster.Unanswered("check the cluster before the upgrade", err)
 	}
 	u.dead = u.repairable(ready)
 	limit := u.in.HealthLimit
 	if slices.ContainsFunc(u.batch, func(n contract.Node) bool { return !ready[n.Name] && !slices.Contains(u.dead, n.Name) }) {
-		limit = min(limit, deadAfter) // it may only restart, but it is not worth a longer wait
+		limit = min(limit, cluster.DeadAfter) // it may only restart, but it is not worth a longer wait
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	// in a small cluster, a system pod may wait for a node that an earlier attempt has cordoned
 	cordoned := len(session.Intersect(u.members.Now.Draining, session.Names(u.batch)))+len(u.dead) > 0
-	bad, healthy := u.w.awaitHealthy(limited, u.ports.Log, func(t trouble) bool { return cordoned && t.unplaced || slices.Contains(u.dead, t.node) })
+	bad, healthy := u.w.AwaitHealthy(limited, u.ports.Log, func(t cluster.Problem) bool { return cordoned && t.Unplaced || slices.Contains(u.dead, t.Node) })
 	if healthy {
 		return u.checkQuorum(ctx)
 	}
@@ -60,21 +62,21 @@ func (u *upgrader) repairable(ready map[string]bool) (dead []string) {
 }
 
 // closed is the error of an upgrade that does not begin.
-func (u *upgrader) closed(bad []trouble) error {
+func (u *upgrader) closed(bad []cluster.Problem) error {
 	failed := &task.Error{Reason: contract.ReasonClusterUnhealthy, Step: "check the cluster before the upgrade"}
 	if len(bad) == 0 {
 		failed.Err = fmt.Errorf("the control plane does not answer, so no node was %s. Nothing was changed", u.verb())
 		return failed
 	}
-	i := slices.IndexFunc(bad, func(t trouble) bool { return session.HasName(u.batch, t.node) })
+	i := slices.IndexFunc(bad, func(t cluster.Problem) bool { return session.HasName(u.batch, t.Node) })
 	if i < 0 {
-		failed.Host = bad[0].node
-		failed.Err = fmt.Errorf("the cluster is not healthy, so no node was %s: %s. Nothing was changed. The next attempt continues", u.verb(), summary(bad))
+		failed.Host = bad[0].Node
+		failed.Err = fmt.Errorf("the cluster is not healthy, so no node was %s: %s. Nothing was changed. The next attempt continues", u.verb(), cluster.Summary(bad))
 		return failed
 	}
-	failed.Host = bad[i].node
+	failed.Host = bad[i].Node
 	failed.Err = fmt.Errorf("node %s is to be %s, but it does not work: %s. Nothing was changed in this attempt. Repair the node, for example "+
-		"by journalctl -u kubelet on its host, then run: %s", bad[i].node, u.verb(), bad[i].what, u.retry())
+		"by journalctl -u kubelet on its host, then run: %s", bad[i].Node, u.verb(), bad[i].What, u.retry())
 	return failed
 }
 
@@ -82,7 +84,7 @@ func (u *upgrader) retry() string {
 	return fmt.Sprintf("kubectl bpa retry %s -n %s", u.in.Request.Provisioning, u.in.Request.Namespace)
 }
 
-// checkQuorum checks that etcd has a majority while the control plane node of the batch is upgraded.
+// CheckQuorum checks that etcd has a majority while the control plane node of the batch is upgraded.
 func (u *upgrader) checkQuorum(ctx context.Context) error {
 	for _, n := range node.ControlPlanes(u.batch) {
 		if err := u.spares(ctx, n); err != nil {
@@ -104,13 +106,13 @@ func (u *upgrader) spares(ctx context.Context, n contract.Node) error {
 	})
 }
 
-// onEtcd calls do with a client of etcd on a control plane, if possible on one that is not upgraded.
+// OnEtcd calls do with a client of etcd on a control plane, if possible on one that is not upgraded.
 func (u *upgrader) onEtcd(ctx context.Context, do func(etcd.Client) error) error {
-	ready, err := u.w.registered(ctx)
+	ready, err := u.w.Registered(ctx)
 	if err != nil {
 		return err
 	}
-	return (&cluster{w: u.w, ready: ready}).onEtcd(ctx, u.w.in.Nodes, do)
+	return (&cluster.View{Client: u.w, Ready: ready}).OnEtcd(ctx, u.w.Input.Nodes, do)
 }
 
 // await waits until the nodes of the batch work with the new version.
@@ -170,23 +172,23 @@ func (u *upgrader) look(ctx context.Context, pending []contract.Node, since *map
 		}
 		return nil, why
 	}
-	beats, err := u.w.heartbeats(ctx)
+	beats, err := heartbeats(ctx, u.w)
 	if err != nil {
 		return all(err.Error())
 	}
 	if *since == nil {
 		*since = beats
 	}
-	kubelets, err := u.w.kubelets(ctx)
+	kubelets, err := kubelets(ctx, u.w)
 	if err != nil {
 		return all(err.Error())
 	}
-	bad := u.w.probe(ctx)
+	bad := u.w.Probe(ctx)
 	for _, n := range pending {
-		about := slices.IndexFunc(bad, func(t trouble) bool { return t.node == n.Name || t.node == "" && !t.unplaced })
+		about := slices.IndexFunc(bad, func(t cluster.Problem) bool { return t.Node == n.Name || t.Node == "" && !t.Unplaced })
 		switch want := "v" + u.in.Request.KubernetesVersion; {
 		case about >= 0:
-			why[n.Name] = bad[about].what
+			why[n.Name] = bad[about].What
 		case beats[n.Name] == (*since)[n.Name]:
 			why[n.Name] = "its kubelet has sent no heartbeat since the " + u.last() + " ended"
 		case kubelets[n.Name] != want:
@@ -202,7 +204,7 @@ func (u *upgrader) look(ctx context.Context, pending []contract.Node, since *map
 
 // starting returns those of the nodes that start pods. why gets the reasons of the others.
 func (u *upgrader) starting(ctx context.Context, done []string, why map[string]string) []string {
-	failed, err := u.w.podless(ctx, done, u.ports)
+	failed, err := u.w.Podless(ctx, done, u.ports)
 	if err != nil {
 		for _, name := range done {
 			why[name] = "it is not known whether it starts pods: " + err.Error()
@@ -220,9 +222,9 @@ func (u *upgrader) serverTrouble(ctx context.Context, n contract.Node) string {
 	if session.RoleRank(n) != 0 {
 		return ""
 	}
-	w := &watch{in: u.in.For([]contract.Node{n}), access: u.w.access}
-	defer w.close()
-	text, err := w.ask(ctx, "get --raw /version --request-timeout=10s", 64<<10)
+	w := &cluster.Client{Input: u.in.For([]contract.Node{n}), Access: u.w.Access}
+	defer w.Close()
+	text, err := w.Ask(ctx, "get --raw /version --request-timeout=10s", 64<<10)
 	if err != nil {
 		return "its API server does not answer: " + task.Cut(err.Error(), 200)
 	}
@@ -241,20 +243,20 @@ func (u *upgrader) finish(ctx context.Context, done []string) error {
 	if err := u.mark(ctx, done); err != nil {
 		return err
 	}
-	return uncordon(ctx, u.w, u.members, session.Intersect(u.members.Now.Draining, done), u.ports)
+	return cluster.Uncordon(ctx, u.w, u.members, session.Intersect(u.members.Now.Draining, done), u.ports)
 }
 
 // gateAfter waits until the whole cluster is healthy again.
 func (u *upgrader) gateAfter(ctx context.Context) error {
-	in := u.in.For(u.w.in.Nodes)
+	in := u.in.For(u.w.Input.Nodes)
 	if len(node.ControlPlanes(in.NodesNamed(in.Request.Upgrade.Nodes))) > 0 {
-		if err := awaitMembers(ctx, in, u.access(), u.ports); err != nil {
+		if err := controlplane.AwaitMembers(ctx, in, u.access(), u.ports); err != nil {
 			return err
 		}
 	}
 	limited, cancel := context.WithTimeout(ctx, u.in.HealthLimit)
 	defer cancel()
-	bad, healthy := u.w.awaitHealthy(limited, u.ports.Log, nil)
+	bad, healthy := u.w.AwaitHealthy(limited, u.ports.Log, nil)
 	if healthy {
 		return nil
 	}
@@ -264,7 +266,7 @@ func (u *upgrader) gateAfter(ctx context.Context) error {
 	failed := &task.Error{Reason: contract.ReasonClusterUnhealthy, Step: "check the cluster after the upgrade"}
 	what := "the control plane does not answer"
 	if len(bad) > 0 {
-		failed.Host, what = bad[0].node, summary(bad)
+		failed.Host, what = bad[0].Node, cluster.Summary(bad)
 	}
 	failed.Err = fmt.Errorf("%s: the %s is done, but the cluster is not healthy after %s: %s. No other node was changed",
 		strings.Join(u.in.Request.Upgrade.Nodes, ", "), u.work(), u.in.HealthLimit, what)

@@ -139,8 +139,8 @@ func (u *upgrader) recap() string {
 		return "no node is left to be " + u.verb()
 	}
 	text := session.JoinNames(u.batch) + " " + u.done()
-	if len(u.left.nodes) > 0 {
-		text += "; " + session.JoinNames(u.left.nodes) + " not drained yet"
+	if len(u.left.Nodes) > 0 {
+		text += "; " + session.JoinNames(u.left.Nodes) + " not drained yet"
 	}
 	return task.Cut(text, contract.MaxText)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
+	"github.com/akraino-icn/bpa/pkg/operate/controlplane"
 	"github.com/akraino-icn/bpa/pkg/operate/play"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -21,8 +23,8 @@ func (u *upgrader) limited() session.Input {
 	in.ExtraVars = map[string]any{
 		"serial": "100%", "upgrade_node_always_cordon": false, "upgrade_node_confirm": false, "upgrade_node_post_upgrade_confirm": false,
 	}
-	if !in.Request.SetsVar(refreshCertificates) { // otherwise the members of etcd restart once more for new certificates
-		in.ExtraVars[refreshCertificates] = false
+	if !in.Request.SetsVar(controlplane.RefreshCertificates) { // otherwise the members of etcd restart once more for new certificates
+		in.ExtraVars[controlplane.RefreshCertificates] = false
 	}
 	if errs := ignoredErrors(in.Request); errs != nil {
 		in.ExtraVars[ignoreErrors] = errs
@@ -83,8 +85,8 @@ func (u *upgrader) play(ctx context.Context) error {
 	return err
 }
 
-func (u *upgrader) drainer() drainer {
-	return drainer{w: u.w, members: u.members, ports: u.ports, limit: time.Duration(u.in.Request.Upgrade.DrainSeconds) * time.Second, stays: true, dead: u.dead,
-		begins: time.Duration(u.in.Request.Upgrade.DrainsSeconds) * time.Second,
-		report: func(done float64, step string) { u.progress.Set(evictFrom+int((upgradeFrom-evictFrom)*done), step) }}
+func (u *upgrader) drainer() cluster.Drainer {
+	return cluster.Drainer{Client: u.w, Members: u.members, Ports: u.ports, Limit: time.Duration(u.in.Request.Upgrade.DrainSeconds) * time.Second, Stays: true, Dead: u.dead,
+		Begins: time.Duration(u.in.Request.Upgrade.DrainsSeconds) * time.Second,
+		Report: func(done float64, step string) { u.progress.Set(evictFrom+int((upgradeFrom-evictFrom)*done), step) }}
 }

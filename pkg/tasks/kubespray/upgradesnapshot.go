@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/controlplane"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -55,7 +56,7 @@ func (u *upgrader) saveEtcd(ctx context.Context, via etcd.Client, running []endp
 	folder := snapshotFolder
 	if via.InPod { // the pod sees no folder of the machine but that of the data
 		var err error
-		if folder, err = etcdDataDir(u.in); err != nil {
+		if folder, err = controlplane.EtcdDataDir(u.in); err != nil {
 			return err
 		}
 	}
@@ -63,9 +64,9 @@ func (u *upgrader) saveEtcd(ctx context.Context, via etcd.Client, running []endp
 	for _, m := range running {
 		size = max(size, m.Status.DBSize)
 	}
-	p := planes{in: u.in, access: u.w.access, ports: u.ports}
-	script := fmt.Sprintf(snapshotScript, snapshotFolder, folder, size>>10+snapshotSpare, u.hop(), strings.TrimSpace(via.Command))
-	file, err := p.must(ctx, via.Via, "save a snapshot of etcd", script)
+	p := controlplane.Group{Input: u.in, Access: u.w.Access, Ports: u.ports}
+	script := fmt.Sprintf(snapshotScript, snapshotFolder, folder, size>>10+controlplane.SnapshotSpare, u.hop(), strings.TrimSpace(via.Command))
+	file, err := p.Must(ctx, via.Via, "save a snapshot of etcd", script)
 	if err != nil {
 		var known *task.Error
 		if errors.As(err, &known) {
@@ -98,9 +99,9 @@ func (u *upgrader) saved(ctx context.Context) bool {
 	if !slices.ContainsFunc(node.ControlPlanes(u.members.Now.Nodes), begun) {
 		return false
 	}
-	p := planes{in: u.in, access: u.w.access, ports: u.ports}
+	p := controlplane.Group{Input: u.in, Access: u.w.Access, Ports: u.ports}
 	for _, n := range node.ControlPlanes(u.in.Nodes) {
-		file, err := p.run(ctx, n, fmt.Sprintf(findSnapshot, snapshotFolder, u.hop()))
+		file, err := p.Run(ctx, n, fmt.Sprintf(findSnapshot, snapshotFolder, u.hop()))
 		if err != nil {
 			fmt.Fprintf(u.ports.Log, "  look for a snapshot of etcd on %s: %v\n", n.Name, err)
 			continue

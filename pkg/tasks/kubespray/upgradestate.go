@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -18,18 +19,18 @@ import (
 const heartbeatLimit = 30 * time.Second
 
 // heartbeats returns, for each node, a text that changes with every heartbeat of its kubelet.
-func (w *watch) heartbeats(ctx context.Context) (map[string]string, error) {
-	return w.pairs(ctx, `get leases --namespace kube-node-lease --request-timeout=30s --output jsonpath='{range .items[*]}{.metadata.name}{" "}{.metadata.resourceVersion}{"\n"}{end}'`)
+func heartbeats(ctx context.Context, w *cluster.Client) (map[string]string, error) {
+	return pairs(ctx, w, `get leases --namespace kube-node-lease --request-timeout=30s --output jsonpath='{range .items[*]}{.metadata.name}{" "}{.metadata.resourceVersion}{"\n"}{end}'`)
 }
 
 // kubelets returns the version of the kubelet of each node, such as v1.35.4.
-func (w *watch) kubelets(ctx context.Context) (map[string]string, error) {
-	return w.pairs(ctx, `get nodes --request-timeout=30s --output jsonpath='{range .items[*]}{.metadata.name}{" "}{.status.nodeInfo.kubeletVersion}{"\n"}{end}'`)
+func kubelets(ctx context.Context, w *cluster.Client) (map[string]string, error) {
+	return pairs(ctx, w, `get nodes --request-timeout=30s --output jsonpath='{range .items[*]}{.metadata.name}{" "}{.status.nodeInfo.kubeletVersion}{"\n"}{end}'`)
 }
 
 // pairs runs kubectl, and returns the second word of each line by the first one.
-func (w *watch) pairs(ctx context.Context, arguments string) (map[string]string, error) {
-	text, err := w.ask(ctx, arguments, maxObjects)
+func pairs(ctx context.Context, w *cluster.Client, arguments string) (map[string]string, error) {
+	text, err := w.Ask(ctx, arguments, cluster.MaxObjects)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func (u *upgrader) failed(ctx context.Context, err error) error {
 		return err // there is no time to examine the nodes; run releases those that are Ready
 	}
 	states, working := u.examine(ctx)
-	if undo := uncordon(ctx, u.w, u.members, session.Intersect(u.members.Now.Draining, working), u.ports); undo != nil {
+	if undo := cluster.Uncordon(ctx, u.w, u.members, session.Intersect(u.members.Now.Draining, working), u.ports); undo != nil {
 		fmt.Fprintf(u.ports.Log, "  %v; the next attempt does this\n", undo)
 	}
 	var known *task.Error
@@ -64,12 +65,12 @@ func (u *upgrader) failed(ctx context.Context, err error) error {
 
 // release uncordons the Ready nodes of the batch, also after the run was cancelled.
 func (u *upgrader) release(ctx context.Context) {
-	undo, cancel := undoing(ctx)
+	undo, cancel := cluster.Undoing(ctx)
 	defer cancel()
-	ready, err := u.w.registered(undo)
+	ready, err := u.w.Registered(undo)
 	if err == nil {
 		names := session.Intersect(u.members.Now.Draining, session.Names(u.batch))
-		err = uncordon(undo, u.w, u.members, slices.DeleteFunc(names, func(name string) bool { return !ready[name] }), u.ports)
+		err = cluster.Uncordon(undo, u.w, u.members, slices.DeleteFunc(names, func(name string) bool { return !ready[name] }), u.ports)
 	}
 	if err != nil {
 		fmt.Fprintf(u.ports.Log, "  uncordon %s: %v; the next attempt does this\n", session.JoinNames(u.batch), err)
@@ -85,7 +86,7 @@ func (u *upgrader) examine(ctx context.Context) (states, working []string) {
 	if !known {
 		return []string{"the state of " + session.JoinNames(u.batch) + " is not known, because no API server answers"}, nil
 	}
-	kubelets, err := u.w.kubelets(ctx)
+	kubelets, err := kubelets(ctx, u.w)
 	if err != nil {
 		kubelets = map[string]string{} // the states are complete without the versions
 	}
@@ -112,10 +113,10 @@ func (u *upgrader) awaitWorking(ctx context.Context) (working []string, known bo
 	tick := time.NewTicker(u.in.PollInterval())
 	defer tick.Stop()
 	for first := map[string]string(nil); ; {
-		ready, err := u.w.registered(ctx)
+		ready, err := u.w.Registered(ctx)
 		var beats map[string]string
 		if err == nil {
-			beats, err = u.w.heartbeats(ctx)
+			beats, err = heartbeats(ctx, u.w)
 		}
 		if err == nil {
 			working, known = nil, true

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -77,9 +78,9 @@ func (u *upgrader) endBatch(ctx context.Context) error {
 // note stores which workloads are available before the nodes are drained. Those that were available
 // before an earlier attempt stay in the list. Other ones do not block the upgrade, and are logged.
 func (u *upgrader) note(ctx context.Context) error {
-	all, err := u.w.workloads(ctx, slices.Collect(maps.Keys(resources)))
+	all, err := workloads(ctx, u.w, slices.Collect(maps.Keys(resources)))
 	if err != nil {
-		return unanswered("find the workloads that are available before the upgrade", err)
+		return cluster.Unanswered("find the workloads that are available before the upgrade", err)
 	}
 	names, lacking := available(all)
 	lacking = slices.DeleteFunc(lacking, func(w workload) bool { return slices.Contains(u.noted.Names, w.String()) })
@@ -156,7 +157,7 @@ func (u *upgrader) awaitAvailable(ctx context.Context) error {
 // control plane node was upgraded, the numbers in the status of workloads are old. The leader renews
 // its lease every two seconds.
 func (u *upgrader) lacking(ctx context.Context, since **string) ([]workload, error) {
-	leases, err := u.w.pairs(ctx, `get leases --namespace kube-system --field-selector metadata.name=kube-controller-manager --request-timeout=30s `+
+	leases, err := pairs(ctx, u.w, `get leases --namespace kube-system --field-selector metadata.name=kube-controller-manager --request-timeout=30s `+
 		`--output jsonpath='{range .items[*]}{.metadata.name}{" "}{.metadata.resourceVersion}{"\n"}{end}'`)
 	if err != nil {
 		return nil, err
@@ -165,7 +166,7 @@ func (u *upgrader) lacking(ctx context.Context, since **string) ([]workload, err
 	if *since == nil {
 		*since = &lease
 	}
-	now, err := u.w.workloads(ctx, kindsNamed(u.noted.Names))
+	now, err := workloads(ctx, u.w, kindsNamed(u.noted.Names))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 )
 
@@ -38,13 +39,13 @@ const workloadFields = `--output jsonpath='{range .items[*]}{.kind}{"\t"}{.metad
 	`{.spec.service.name}{"\t"}{.status.conditions[?(@.type=="Available")].status}{"\n"}{end}'`
 
 // workloads returns the workloads of some kinds, sorted by their names.
-func (w *watch) workloads(ctx context.Context, kinds []string) ([]workload, error) {
+func workloads(ctx context.Context, w *cluster.Client, kinds []string) ([]workload, error) {
 	var what []string
 	for _, kind := range kinds {
 		what = append(what, resources[kind])
 	}
 	slices.Sort(what)
-	raw, err := w.ask(ctx, "get "+strings.Join(what, ",")+" --all-namespaces --request-timeout=30s "+workloadFields, maxWorkloads)
+	raw, err := w.Ask(ctx, "get "+strings.Join(what, ",")+" --all-namespaces --request-timeout=30s "+workloadFields, maxWorkloads)
 	if err != nil {
 		return nil, fmt.Errorf("read the workloads of the cluster: %w", err)
 	}

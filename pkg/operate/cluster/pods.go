@@ -1,4 +1,4 @@
-package kubespray
+package cluster
 
 import (
 	"bufio"
@@ -48,17 +48,18 @@ func movable(phase, mirror string, owners []string) bool {
 func (p pod) String() string { return session.Printable(p.Metadata.Namespace + "/" + p.Metadata.Name) }
 
 // podsOn returns the pods that a drain of the node must remove.
-func (w *watch) podsOn(ctx context.Context, name string) ([]pod, error) {
+func (w *Client) podsOn(ctx context.Context, name string) ([]pod, error) {
 	var list struct{ Items []pod }
-	if err := w.get(ctx, "pods --all-namespaces --field-selector spec.nodeName="+name, &list); err != nil {
+	if err := w.Get(ctx, "pods --all-namespaces --field-selector spec.nodeName="+name, &list); err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(list.Items, func(p pod) bool { return !p.movable() }), nil
 }
 
-// get reads objects of the cluster.
-func (w *watch) get(ctx context.Context, what string, into any) error {
-	raw, err := w.ask(ctx, "get "+what+" --output json --request-timeout=30s", maxObjects)
+// Get reads objects of the cluster into a value, as json.Unmarshal does. what are the arguments of kubectl get: the kind,
+// and options.
+func (w *Client) Get(ctx context.Context, what string, into any) error {
+	raw, err := w.Ask(ctx, "get "+what+" --output json --request-timeout=30s", MaxObjects)
 	if err != nil {
 		return fmt.Errorf("read %s of the cluster: %w", kindOf(what), err)
 	}
@@ -79,9 +80,9 @@ func kindOf(what string) string {
 const podFields = `--output jsonpath='{range .items[*]}{.spec.nodeName}{"\t"}{.status.phase}{"\t"}` +
 	`{.metadata.annotations.kubernetes\.io/config\.mirror}{"\t"}{.metadata.ownerReferences[*].kind}{"\n"}{end}'`
 
-// podsPerNode returns the number of pods on each node that a drain would remove.
-func (w *watch) podsPerNode(ctx context.Context) (map[string]int, error) {
-	raw, err := w.ask(ctx, "get pods --all-namespaces --request-timeout=30s "+podFields, maxObjects)
+// PodsPerNode returns the number of pods on each node that a drain would remove.
+func (w *Client) PodsPerNode(ctx context.Context) (map[string]int, error) {
+	raw, err := w.Ask(ctx, "get pods --all-namespaces --request-timeout=30s "+podFields, MaxObjects)
 	if err != nil {
 		return nil, fmt.Errorf("count the pods of the cluster: %w", err)
 	}

@@ -1,4 +1,4 @@
-package kubespray
+package cluster
 
 import (
 	"context"
@@ -17,20 +17,20 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// maxObjects bounds the output of kubectl in bytes. The limit is large enough for about 2,000 nodes
+// MaxObjects bounds the output of kubectl in bytes. The limit is large enough for about 2,000 nodes
 // and their pods.
-const maxObjects = 64 << 20
+const MaxObjects = 64 << 20
 
-// awaitHealthy waits until all nodes of w.in are registered and Ready, and all system pods are Ready. The
+// AwaitHealthy waits until all nodes of w.Input are registered and Ready, and all system pods are Ready. The
 // success of a playbook does not mean this: for example, the DNS server may crash again and again. If they are
 // not healthy when the context ends, it returns the problems that it has seen last. It does not count problems for
 // which ignore returns true; nil: it counts all.
-func (w *watch) awaitHealthy(ctx context.Context, log io.Writer, ignore func(trouble) bool) (bad []trouble, healthy bool) {
+func (w *Client) AwaitHealthy(ctx context.Context, log io.Writer, ignore func(Problem) bool) (bad []Problem, healthy bool) {
 	fmt.Fprintf(log, "\nWaiting until nodes and system pods are Ready\n")
 	for last := ""; ; {
-		now, ignored := w.probe(ctx), []trouble(nil)
+		now, ignored := w.Probe(ctx), []Problem(nil)
 		if ignore != nil {
-			ignored = slices.DeleteFunc(slices.Clone(now), func(t trouble) bool { return !ignore(t) })
+			ignored = slices.DeleteFunc(slices.Clone(now), func(t Problem) bool { return !ignore(t) })
 			now = slices.DeleteFunc(now, ignore)
 		}
 		if ctx.Err() != nil {
@@ -38,19 +38,19 @@ func (w *watch) awaitHealthy(ctx context.Context, log io.Writer, ignore func(tro
 		}
 		switch bad = now; {
 		case len(bad) == 0 && len(ignored) > 0:
-			fmt.Fprintf(log, "  Everything else is Ready. This is not waited for: %s\n", summary(ignored))
+			fmt.Fprintf(log, "  Everything else is Ready. This is not waited for: %s\n", Summary(ignored))
 			return nil, true
 		case len(bad) == 0:
-			fmt.Fprintf(log, "  %s and all system pods are Ready\n", session.Count(len(w.in.Nodes), "node"))
+			fmt.Fprintf(log, "  %s and all system pods are Ready\n", session.Count(len(w.Input.Nodes), "node"))
 			return nil, true
 		}
-		if text := summary(bad); text != last {
+		if text := Summary(bad); text != last {
 			fmt.Fprintf(log, "  %s\n", text)
 			last = text
 		}
-		pause := time.After(w.in.PollInterval()) // if kubectl wait has nothing to wait for, the loop must not run without a pause
+		pause := time.After(w.Input.PollInterval()) // if kubectl wait has nothing to wait for, the loop must not run without a pause
 		if bad[0].await != "" {
-			_, _ = w.ask(ctx, bad[0].await+" --timeout=15s", 64<<10) // the result is ignored, because the next probe reads the state again
+			_, _ = w.Ask(ctx, bad[0].await+" --timeout=15s", 64<<10) // the result is ignored, because the next probe reads the state again
 		}
 		select {
 		case <-pause:
@@ -59,24 +59,24 @@ func (w *watch) awaitHealthy(ctx context.Context, log io.Writer, ignore func(tro
 	}
 }
 
-// watch runs kubectl on a control plane. If its connection fails, it opens another one, possibly to
+// Client runs kubectl on a control plane. If its connection fails, it opens another one, possibly to
 // another control plane.
-type watch struct {
-	in     session.Input
-	access node.Access
+type Client struct {
+	Input  session.Input // whose nodes it asks and waits for
+	Access node.Access
 	conn   node.Connection // nil: not connected
-	at     contract.Node   // the control plane to which conn is connected
+	At     contract.Node   // the control plane to which conn is connected
 }
 
-// newWatch connects to the first control plane of the input that answers. If none does, it returns an error, and a
-// watch that tries again with each query.
-func newWatch(ctx context.Context, in session.Input, access node.Access) (*watch, error) {
+// Connect connects to the first control plane of the input that answers. If none does, it returns an error, and a
+// Client that tries again with each query.
+func Connect(ctx context.Context, in session.Input, access node.Access) (*Client, error) {
 	conn, at, err := access.FirstControlPlane(ctx, in.Nodes)
-	return &watch{in, access, conn, at}, err
+	return &Client{in, access, conn, at}, err
 }
 
-// close closes the connection. The next query opens another one.
-func (w *watch) close() {
+// Close closes the connection. The next query opens another one.
+func (w *Client) Close() {
 	if w.conn != nil {
 		w.conn.Close()
 	}
@@ -84,24 +84,24 @@ func (w *watch) close() {
 }
 
 // connect connects to a control plane, unless the watch is connected.
-func (w *watch) connect(ctx context.Context) (err error) {
+func (w *Client) connect(ctx context.Context) (err error) {
 	if w.conn == nil {
-		w.conn, w.at, err = w.access.FirstControlPlane(ctx, w.in.Nodes)
+		w.conn, w.At, err = w.Access.FirstControlPlane(ctx, w.Input.Nodes)
 	}
 	return err
 }
 
-// ask runs kubectl and returns its output. It closes the connection if the command did not end
+// Ask runs kubectl and returns its output. It closes the connection if the command did not end
 // normally, so that the next call opens a new one.
-func (w *watch) ask(ctx context.Context, arguments string, limit int) ([]byte, error) {
+func (w *Client) Ask(ctx context.Context, arguments string, limit int) ([]byte, error) {
 	return w.on(ctx, func(ctx context.Context) ([]byte, error) {
-		return w.conn.Output(ctx, node.AsRoot(w.in.Request, w.in.KubectlOn(w.at)+arguments), limit)
+		return w.conn.Output(ctx, node.AsRoot(w.Input.Request, w.Input.KubectlOn(w.At)+arguments), limit)
 	})
 }
 
 // on connects and runs one command, as ask does.
-func (w *watch) on(ctx context.Context, run func(context.Context) ([]byte, error)) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, w.in.ProbeLimit)
+func (w *Client) on(ctx context.Context, run func(context.Context) ([]byte, error)) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.Input.ProbeLimit)
 	defer cancel()
 	if err := w.connect(ctx); err != nil {
 		return nil, err
@@ -109,37 +109,37 @@ func (w *watch) on(ctx context.Context, run func(context.Context) ([]byte, error
 	raw, err := run(ctx)
 	var exit *ssh.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		w.close()
+		w.Close()
 	}
 	return raw, err
 }
 
-// trouble is one problem of the cluster.
-type trouble struct {
-	node  string // the node with the problem; empty: not about a node
-	what  string
+// Problem is one problem of the cluster.
+type Problem struct {
+	Node  string // the node with the problem; empty: not about a node
+	What  string // a description for the user
 	await string // arguments of kubectl to wait for the end of the problem; empty: kubectl cannot wait for it
-	// unplaced: the problem is a pod that no node runs yet.
-	unplaced bool
-	// pod: the problem is a pod.
-	pod bool
+	// Unplaced: the problem is a pod that no node runs yet.
+	Unplaced bool
+	// Pod: the problem is a pod.
+	Pod bool
 }
 
-// probe queries nodes and system pods and returns the problems of the cluster.
-func (w *watch) probe(ctx context.Context) []trouble {
-	raw, err := w.ask(ctx, "get nodes,pods --namespace kube-system --output json --request-timeout=30s", maxObjects)
+// Probe queries nodes and system pods and returns the problems of the cluster.
+func (w *Client) Probe(ctx context.Context) []Problem {
+	raw, err := w.Ask(ctx, "get nodes,pods --namespace kube-system --output json --request-timeout=30s", MaxObjects)
 	var exit *ssh.ExitError
 	if errors.As(err, &exit) {
-		return []trouble{{what: "the new API server does not answer kubectl: " + task.Cut(exit.Stderr, 300)}}
+		return []Problem{{What: "the new API server does not answer kubectl: " + task.Cut(exit.Stderr, 300)}}
 	}
 	if err != nil {
-		return []trouble{{what: fmt.Sprintf("no control plane answers: %v", err)}}
+		return []Problem{{What: fmt.Sprintf("no control plane answers: %v", err)}}
 	}
 	var list struct{ Items []object }
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return []trouble{{what: fmt.Sprintf("the output of kubectl is unreadable: %v", err)}}
+		return []Problem{{What: fmt.Sprintf("the output of kubectl is unreadable: %v", err)}}
 	}
-	return findTrouble(w.in.Nodes, w.in.Request.NetworkPlugin, list.Items)
+	return findTrouble(w.Input.Nodes, w.Input.Request.NetworkPlugin, list.Items)
 }
 
 // object holds the fields of nodes and pods that the probe reads.
@@ -165,8 +165,8 @@ type containerStatus struct {
 }
 
 // findTrouble returns the problems of the cluster. nodes are the nodes that it should have.
-func findTrouble(nodes []contract.Node, networkPlugin string, objects []object) []trouble {
-	var bad []trouble
+func findTrouble(nodes []contract.Node, networkPlugin string, objects []object) []Problem {
+	var bad []Problem
 	registered := map[string]object{}
 	pods := 0
 	for _, o := range objects {
@@ -180,15 +180,15 @@ func findTrouble(nodes []contract.Node, networkPlugin string, objects []object) 
 	for _, n := range nodes {
 		o, there := registered[n.Name]
 		if !there {
-			bad = append(bad, trouble{node: n.Name, what: "node " + n.Name + " is not registered", await: await("create", "node", n.Name)})
+			bad = append(bad, Problem{Node: n.Name, What: "node " + n.Name + " is not registered", await: await("create", "node", n.Name)})
 		} else if ready, why := o.ready(); !ready && !ownNetwork(networkPlugin, why) {
-			bad = append(bad, trouble{node: n.Name, what: "node " + n.Name + " is not Ready: " + why, await: await("condition=Ready", "node", n.Name)})
+			bad = append(bad, Problem{Node: n.Name, What: "node " + n.Name + " is not Ready: " + why, await: await("condition=Ready", "node", n.Name)})
 		} else if pressure, why := o.pressure(); pressure != "" {
-			bad = append(bad, trouble{node: n.Name, what: "node " + n.Name + " does not accept pods: " + why, await: await("condition="+pressure+"=False", "node", n.Name)})
+			bad = append(bad, Problem{Node: n.Name, What: "node " + n.Name + " does not accept pods: " + why, await: await("condition="+pressure+"=False", "node", n.Name)})
 		}
 	}
 	if pods == 0 {
-		bad = append(bad, trouble{what: "there is no pod in kube-system"})
+		bad = append(bad, Problem{What: "there is no pod in kube-system"})
 	}
 	ours := func(name string) bool {
 		return slices.ContainsFunc(nodes, func(n contract.Node) bool { return n.Name == name })
@@ -205,20 +205,20 @@ func findTrouble(nodes []contract.Node, networkPlugin string, objects []object) 
 	return bad
 }
 
-func sickPod(o object, networkPlugin string) (trouble, bool) {
+func sickPod(o object, networkPlugin string) (Problem, bool) {
 	if o.Kind != "Pod" || o.Metadata.DeletionTimestamp != nil || o.Status.Phase == "Succeeded" || o.Status.Phase == "Failed" {
-		return trouble{}, false // the pod's owner has already replaced this failed pod
+		return Problem{}, false // the pod's owner has already replaced this failed pod
 	}
 	ready, why := o.ready()
 	if ready || needsNetwork(networkPlugin) && o.Status.Phase == "Pending" {
-		return trouble{}, false
+		return Problem{}, false
 	}
 	on := ""
 	if o.Spec.NodeName != "" {
 		on = " on " + o.Spec.NodeName
 	}
 	what := fmt.Sprintf("pod kube-system/%s%s is not Ready: %s", o.Metadata.Name, on, why)
-	return trouble{node: o.Spec.NodeName, what: what, await: "--namespace kube-system " + await("condition=Ready", "pod", o.Metadata.Name), unplaced: on == "", pod: true}, true
+	return Problem{Node: o.Spec.NodeName, What: what, await: "--namespace kube-system " + await("condition=Ready", "pod", o.Metadata.Name), Unplaced: on == "", Pod: true}, true
 }
 
 // ready reports whether the object is Ready. If not, it also returns why: the reason of a waiting
@@ -270,23 +270,23 @@ func await(what, kind, name string) string {
 	return "wait --for=" + what + " " + kind + "/" + name
 }
 
-// summary returns the first problem and the number of the others. There must be one.
-func summary(bad []trouble) string {
+// Summary returns the first problem and the number of the others. There must be one.
+func Summary(bad []Problem) string {
 	if len(bad) == 1 {
-		return bad[0].what
+		return bad[0].What
 	}
-	return fmt.Sprintf("%s (and %d more)", bad[0].what, len(bad)-1)
+	return fmt.Sprintf("%s (and %d more)", bad[0].What, len(bad)-1)
 }
 
-func unhealthy(ctx context.Context, in session.Input, bad []trouble) error {
+func unhealthy(ctx context.Context, in session.Input, bad []Problem) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return fmt.Errorf("interrupted while waiting for a healthy cluster: %w", context.Canceled)
 	}
 	if len(bad) == 0 {
-		bad = []trouble{{what: "the control plane does not answer"}}
+		bad = []Problem{{What: "the control plane does not answer"}}
 	}
 	return &task.Error{
-		Reason: contract.ReasonClusterUnhealthy, Host: bad[0].node, Step: "check the cluster",
-		Err: fmt.Errorf("the playbook succeeded, but the cluster is still not healthy after %s: %s", in.HealthLimit, summary(bad)),
+		Reason: contract.ReasonClusterUnhealthy, Host: bad[0].Node, Step: "check the cluster",
+		Err: fmt.Errorf("the playbook succeeded, but the cluster is still not healthy after %s: %s", in.HealthLimit, Summary(bad)),
 	}
 }

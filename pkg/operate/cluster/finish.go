@@ -1,4 +1,4 @@
-package kubespray
+package cluster
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 )
 
-// finish removes lost nodes, waits for a healthy cluster and records what it consists of. In a cluster that
+// Finish removes lost nodes, waits for a healthy cluster and records what it consists of. In a cluster that
 // exists, the nodes of the run and what it has changed at etcd decide what is recorded. The other nodes are
 // waited for after that.
-func finish(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins, ports session.Ports, progress *playbook.Progress) error {
+func Finish(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins, ports session.Ports, progress *playbook.Progress) error {
 	progress.Set(99, "Wait for nodes and system pods")
 	members, err := session.ReadClusterRecord(ctx, ports.Installed)
 	if err != nil {
@@ -26,22 +26,22 @@ func finish(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins, p
 	// node has its name, it has joined
 	lost := in
 	lost.Request.Lost = session.Without(in.Request.Gone(), session.Names(in.Nodes))
-	forget(ctx, lost, key, pins, ports, true)
+	Forget(ctx, lost, key, pins, ports, true)
 	if err := endDrains(ctx, in, key, pins, ports, members); err != nil {
 		return err
 	}
 	awaited := slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return slices.Contains(in.Silent, n.Name) })
-	w, err := newWatch(ctx, in.For(awaited), node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit})
+	w, err := Connect(ctx, in.For(awaited), node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit})
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer w.Close()
 	own, beside := session.Names(in.Concerned(awaited, members)), in.ChangesPart(members)
-	err = w.gate(ctx, ports, func(t trouble) bool { return beside && (t.unplaced || t.node != "" && !slices.Contains(own, t.node)) })
+	err = w.gate(ctx, ports, func(t Problem) bool { return beside && (t.Unplaced || t.Node != "" && !slices.Contains(own, t.Node)) })
 	if err != nil {
 		return err
 	}
-	if err := w.startPods(ctx, own, ports); err != nil {
+	if err := w.StartPods(ctx, own, ports); err != nil {
 		return err
 	}
 	members.SettingsAfter = in.SettingsAfter
@@ -62,27 +62,27 @@ func finish(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins, p
 
 // gateOthers waits until the nodes that the run does not concern and all system pods are Ready, except the nodes
 // that were sick before the run.
-func (w *watch) gateOthers(ctx context.Context, ports session.Ports) error {
-	sick := w.in.Sick
+func (w *Client) gateOthers(ctx context.Context, ports session.Ports) error {
+	sick := w.Input.Sick
 	if len(sick) > 0 {
 		fmt.Fprintf(ports.Log, "These nodes were not Ready before the run, which does not concern them: %s\n", strings.Join(sick, ", "))
 	}
-	return w.gate(ctx, ports, func(t trouble) bool { return len(sick) > 0 && t.unplaced || slices.Contains(sick, t.node) })
+	return w.gate(ctx, ports, func(t Problem) bool { return len(sick) > 0 && t.Unplaced || slices.Contains(sick, t.Node) })
 }
 
 // gate waits until the nodes of the watch and the system pods are Ready, except the ignored problems.
-func (w *watch) gate(ctx context.Context, ports session.Ports, ignore func(trouble) bool) error {
-	ctx, cancel := context.WithTimeout(ctx, w.in.HealthLimit)
+func (w *Client) gate(ctx context.Context, ports session.Ports, ignore func(Problem) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, w.Input.HealthLimit)
 	defer cancel()
-	if bad, healthy := w.awaitHealthy(ctx, ports.Log, ignore); !healthy {
-		return unhealthy(ctx, w.in, bad)
+	if bad, healthy := w.AwaitHealthy(ctx, ports.Log, ignore); !healthy {
+		return unhealthy(ctx, w.Input, bad)
 	}
 	return nil
 }
 
-// withSick returns the input with the names of those nodes of the cluster that are not Ready before the run, and
+// WithSick returns the input with the names of those nodes of the cluster that are not Ready before the run, and
 // that it does not concern. If no API server answers, none is known.
-func withSick(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins, ports session.Ports) (session.Input, error) {
+func WithSick(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins, ports session.Ports) (session.Input, error) {
 	members, err := session.ReadClusterRecord(ctx, ports.Installed)
 	if err != nil || !in.ChangesPart(members) {
 		return in, err
@@ -90,12 +90,12 @@ func withSick(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins,
 	stay := slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool {
 		return session.HasName(in.Concerned(in.Nodes, members), n.Name) && session.RoleRank(n) != 0
 	})
-	w, err := newWatch(ctx, in.For(stay), node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit})
+	w, err := Connect(ctx, in.For(stay), node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit})
 	if err != nil {
 		return in, nil
 	}
-	defer w.close()
-	if ready, err := w.registered(ctx); err == nil {
+	defer w.Close()
+	if ready, err := w.Registered(ctx); err == nil {
 		in.Sick = in.SickIn(ready, members)
 	}
 	return in, nil

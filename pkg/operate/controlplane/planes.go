@@ -1,4 +1,4 @@
-package kubespray
+package controlplane
 
 import (
 	"context"
@@ -17,32 +17,32 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// planes changes what control planes know about each other. Kubespray changes this only when it
+// Group changes what control planes know about each other. Kubespray changes this only when it
 // installs a cluster. Every method can be repeated, and changes nothing that is right already.
-type planes struct {
-	in     session.Input
-	access node.Access
-	ports  session.Ports
-	stay   []contract.Node // the control planes, in their order
-	gone   []contract.Node // control planes that have left or are leaving
+type Group struct {
+	Input  session.Input
+	Access node.Access
+	Ports  session.Ports
+	Stay   []contract.Node // the control planes, in their order
+	Gone   []contract.Node // control planes that have left or are leaving
 }
 
-// run runs a script as root on a control plane. The script must not contain a single quote.
-func (p planes) run(ctx context.Context, n contract.Node, script string) (string, error) {
-	conn, _, err := p.access.FirstControlPlane(ctx, []contract.Node{n})
+// Run runs a script as root on a control plane. The script must not contain a single quote.
+func (p Group) Run(ctx context.Context, n contract.Node, script string) (string, error) {
+	conn, _, err := p.Access.FirstControlPlane(ctx, []contract.Node{n})
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, p.in.HealthLimit)
+	ctx, cancel := context.WithTimeout(ctx, p.Input.HealthLimit)
 	defer cancel()
-	text, err := node.Shell(p.in.Request, conn)(ctx, script)
+	text, err := node.Shell(p.Input.Request, conn)(ctx, script)
 	return string(text), err
 }
 
-// must is like run, and returns an error with a reason for the user.
-func (p planes) must(ctx context.Context, n contract.Node, step, script string) (string, error) {
-	text, err := p.run(ctx, n, script)
+// Must is like Run, and returns an error with a reason for the user.
+func (p Group) Must(ctx context.Context, n contract.Node, step, script string) (string, error) {
+	text, err := p.Run(ctx, n, script)
 	var known *task.Error
 	if err == nil || errors.As(err, &known) {
 		return text, err
@@ -54,13 +54,13 @@ func (p planes) must(ctx context.Context, n contract.Node, step, script string) 
 	return text, failed
 }
 
-// onPath begins scripts that run programs of Kubernetes. Some systems have no /usr/local/bin in the
+// OnPath begins scripts that run programs of Kubernetes. Some systems have no /usr/local/bin in the
 // PATH of root.
-const onPath = `set -eu; PATH="$PATH:/usr/local/bin:/opt/bin"; export PATH KUBECONFIG=/etc/kubernetes/admin.conf
+const OnPath = `set -eu; PATH="$PATH:/usr/local/bin:/opt/bin"; export PATH KUBECONFIG=/etc/kubernetes/admin.conf
 `
 
-// hostOf returns the address of a node as a part of a URL. The result is safe in a script.
-func hostOf(n contract.Node) (string, error) {
+// URLHost returns the address of a node as a part of a URL. The result is safe in a script.
+func URLHost(n contract.Node) (string, error) {
 	ip, err := netip.ParseAddr(n.Address)
 	if err != nil || ip.Zone() != "" {
 		return "", task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the address %q of node %s is no IP address", n.Address, n.Name))
@@ -87,17 +87,17 @@ if printf "%%s\n" "$info" | grep -qF "server: https://%[1]s:"; then
 fi
 `
 
-// repoint lets each control plane use its own API server where it uses that of one that is gone, and
+// Repoint lets each control plane use its own API server where it uses that of one that is gone, and
 // corrects cluster-info. Kubespray's kubectl uses admin.conf, and kubeadm has written the address of
 // the first control plane into it. The controller manager and the scheduler always use the API server
 // of their own machine.
-func (p planes) repoint(ctx context.Context) error {
-	for _, n := range p.stay {
+func (p Group) Repoint(ctx context.Context) error {
+	for _, n := range p.Stay {
 		script, err := p.perGone(n, useOwnServer)
 		if err != nil || script == "" {
 			return err
 		}
-		changed, err := p.must(ctx, n, "point the control plane to its own API server", onPath+
+		changed, err := p.Must(ctx, n, "point the control plane to its own API server", OnPath+
 			`for f in /etc/kubernetes/admin.conf /root/.kube/config /etc/kubernetes/kubelet.conf; do
 [ -s "$f" ] || continue
 `+script+`done
@@ -106,30 +106,30 @@ if [ -e /run/bpa-restart-kubelet ]; then systemctl restart kubelet; rm -f /run/b
 			return err
 		}
 		if files := strings.Fields(changed); len(files) > 0 {
-			fmt.Fprintf(p.ports.Log, "  %s uses its own API server now: %s\n", n.Name, session.Printable(strings.Join(files, ", ")))
+			fmt.Fprintf(p.Ports.Log, "  %s uses its own API server now: %s\n", n.Name, session.Printable(strings.Join(files, ", ")))
 		}
 	}
-	script, err := p.perGone(p.stay[0], correctInfo)
+	script, err := p.perGone(p.Stay[0], correctInfo)
 	if err != nil || script == "" {
 		return err
 	}
-	_, err = p.must(ctx, p.stay[0], "correct the address of the API server in cluster-info", onPath+script)
+	_, err = p.Must(ctx, p.Stay[0], "correct the address of the API server in cluster-info", OnPath+script)
 	return err
 }
 
 // perGone returns a part of a script for each control plane that is gone. In part, the arguments are
 // its address, this address as a regular expression, and the address of n.
-func (p planes) perGone(n contract.Node, part string) (string, error) {
-	own, err := hostOf(n)
+func (p Group) perGone(n contract.Node, part string) (string, error) {
+	own, err := URLHost(n)
 	if err != nil {
 		return "", err
 	}
 	var script strings.Builder
-	for _, g := range p.gone {
+	for _, g := range p.Gone {
 		if g.Address == "" || g.Address == n.Address { // a new machine may have the address of the old one
 			continue
 		}
-		address, err := hostOf(g)
+		address, err := URLHost(g)
 		if err != nil {
 			return "", err
 		}
@@ -144,43 +144,43 @@ var (
 	controlEndpoint  = regexp.MustCompile(`(?m)^controlPlaneEndpoint: *"?([^"\s]+)`)
 )
 
-// publish stores the configuration of the first control plane in the cluster, if the stored one
+// Publish stores the configuration of the first control plane in the cluster, if the stored one
 // names other members of etcd or a control plane that is gone. A joining control plane reads it.
-func (p planes) publish(ctx context.Context) error {
+func (p Group) Publish(ctx context.Context) error {
 	wanted, err := p.servers(ctx)
 	if err != nil {
 		return err
 	}
-	first := p.stay[0]
-	stored, err := p.must(ctx, first, "read the configuration of kubeadm",
-		onPath+`kubectl --namespace kube-system get configmap kubeadm-config --output "jsonpath={.data.ClusterConfiguration}"`)
+	first := p.Stay[0]
+	stored, err := p.Must(ctx, first, "read the configuration of kubeadm",
+		OnPath+`kubectl --namespace kube-system get configmap kubeadm-config --output "jsonpath={.data.ClusterConfiguration}"`)
 	if err != nil || !p.outdated(stored, wanted) {
 		return err
 	}
-	script := onPath
+	script := OnPath
 	if wanted != nil {
 		script += writeServers(wanted)
 	}
-	fmt.Fprintf(p.ports.Log, "  the configuration of kubeadm in the cluster is that of %s now\n", first.Name)
-	_, err = p.must(ctx, first, "store the configuration of kubeadm", script+"kubeadm init phase upload-config kubeadm --config "+kubeadmConfig+" >/dev/null")
+	fmt.Fprintf(p.Ports.Log, "  the configuration of kubeadm in the cluster is that of %s now\n", first.Name)
+	_, err = p.Must(ctx, first, "store the configuration of kubeadm", script+"kubeadm init phase upload-config kubeadm --config "+KubeadmConfig+" >/dev/null")
 	return err
 }
 
 // outdated reports whether the stored configuration of kubeadm must be replaced.
-func (p planes) outdated(stored string, wanted []string) bool {
+func (p Group) outdated(stored string, wanted []string) bool {
 	if found := endpointInConfig.FindAllString(stored, -1); wanted != nil && !slices.Equal(found, wanted) {
 		return true
 	}
 	m := controlEndpoint.FindStringSubmatch(stored)
-	return m != nil && slices.ContainsFunc(p.gone, func(g contract.Node) bool {
-		return g.Address != p.stay[0].Address && etcd.AtAddress("https://"+m[1], []string{g.Address, g.Address6})
+	return m != nil && slices.ContainsFunc(p.Gone, func(g contract.Node) bool {
+		return g.Address != p.Stay[0].Address && etcd.AtAddress("https://"+m[1], []string{g.Address, g.Address6})
 	})
 }
 
-// forgetCertificates removes etcd's certificates for these names of nodes from the control planes that
+// ForgetCertificates removes etcd's certificates for these names of nodes from the control planes that
 // stay. The certificates have the address of the machine that had the name when they were made.
 // Kubespray makes none for a name that has one, so a new machine would get those of another one.
-func (p planes) forgetCertificates(ctx context.Context, names []string) error {
+func (p Group) ForgetCertificates(ctx context.Context, names []string) error {
 	var files []string
 	for _, name := range names {
 		if !session.KubernetesName.MatchString(name) {
@@ -193,8 +193,8 @@ func (p planes) forgetCertificates(ctx context.Context, names []string) error {
 	if len(files) == 0 {
 		return nil
 	}
-	for _, n := range p.stay {
-		if _, err := p.must(ctx, n, "remove old certificates of etcd", "rm -f "+strings.Join(files, " ")); err != nil {
+	for _, n := range p.Stay {
+		if _, err := p.Must(ctx, n, "remove old certificates of etcd", "rm -f "+strings.Join(files, " ")); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package kubespray
+package cluster
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package kubespray
+package cluster
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 
 // drainage is the drain of one node.
 type drainage struct {
-	w     *watch
+	w     *Client
 	name  string
 	limit time.Duration
 	stays bool // as in drainer
@@ -40,7 +40,7 @@ var errDied = errors.New("it is not Ready any more, so its pods cannot end. The 
 // round evicts pods for a short time. It reports whether the node is drained, or is dead, so that
 // nothing more can be done.
 func (d *drainage) round(ctx context.Context) (done bool, err error) {
-	ready, err := d.w.registered(ctx)
+	ready, err := d.w.Registered(ctx)
 	switch {
 	case err != nil: // while no API server answers, the heartbeats of a node that is alive are lost too
 		d.sick = time.Time{}
@@ -90,7 +90,7 @@ func (d *drainage) look(ctx context.Context) error {
 
 // evict runs kubectl drain for a short time. Pods that are left are no error.
 func (d *drainage) evict(ctx context.Context) error {
-	_, err := d.w.ask(ctx, fmt.Sprintf("drain %s%s --timeout=%s", d.name, drainFlags, min(drainRound, d.w.in.ProbeLimit/2)), 1<<20)
+	_, err := d.w.Ask(ctx, fmt.Sprintf("drain %s%s --timeout=%s", d.name, drainFlags, min(drainRound, d.w.Input.ProbeLimit/2)), 1<<20)
 	var exit *ssh.ExitError
 	if errors.As(err, &exit) {
 		d.said = session.Printable(strings.TrimSpace(exit.Stderr))
@@ -100,7 +100,7 @@ func (d *drainage) evict(ctx context.Context) error {
 }
 
 // patience is how long the node may not be Ready.
-func (d *drainage) patience() time.Duration { return min(deadAfter, 2*d.w.in.ProbeLimit, d.limit/2) }
+func (d *drainage) patience() time.Duration { return min(DeadAfter, 2*d.w.Input.ProbeLimit, d.limit/2) }
 
 // tell logs which pods are lost, because no controller creates them again.
 func (d *drainage) tell() {
@@ -121,7 +121,7 @@ func (d *drainage) volumesGone(ctx context.Context) (bool, error) {
 	var list struct {
 		Items []struct{ Spec struct{ NodeName string } }
 	}
-	if err := d.w.get(ctx, "volumeattachments", &list); err != nil {
+	if err := d.w.Get(ctx, "volumeattachments", &list); err != nil {
 		return false, err
 	}
 	for _, v := range list.Items {
@@ -145,7 +145,7 @@ func (d *drainage) blocked(ctx context.Context) error {
 		return failed
 	}
 	var budgets struct{ Items []budget }
-	if err := d.w.get(ctx, "poddisruptionbudgets --all-namespaces", &budgets); err != nil {
+	if err := d.w.Get(ctx, "poddisruptionbudgets --all-namespaces", &budgets); err != nil {
 		d.said = err.Error()
 	}
 	var texts []string

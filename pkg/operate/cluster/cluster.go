@@ -1,4 +1,4 @@
-package kubespray
+package cluster
 
 import (
 	"context"
@@ -15,28 +15,28 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// cluster is the cluster as one of its control planes sees it. nil: no control plane answers.
-type cluster struct {
-	w     *watch          // connected to this control plane only
-	ready map[string]bool // by node name; a node that is not in the map is not registered
+// View is the cluster as one of its control planes sees it. nil: no control plane answers.
+type View struct {
+	Client *Client         // connected to this control plane only
+	Ready  map[string]bool // by node name; a node that is not in the map is not registered
 }
 
-// readyNode reports whether the node is registered and Ready.
-func (c *cluster) readyNode(name string) bool { return c != nil && c.ready[name] }
+// IsReady reports whether the node is registered and Ready.
+func (c *View) IsReady(name string) bool { return c != nil && c.Ready[name] }
 
-// close closes the connection, if there is one.
-func (c *cluster) close() {
+// Close closes the connection, if there is one.
+func (c *View) Close() {
 	if c != nil {
-		c.w.close()
+		c.Client.Close()
 	}
 }
 
-// findCluster asks the control planes, in their order, for the nodes of the cluster. It returns the
+// Find asks the control planes, in their order, for the nodes of the cluster. It returns the
 // first answer in which a control plane is Ready, or else the first answer, or nil if no API server
 // answers. A control plane with the files of an API server is asked until in.ProbeLimit has passed,
 // since its API server may be starting. If no API server answers and a connection failed,
-// findCluster returns an error, because then it cannot decide.
-func findCluster(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins, ports session.Ports) (found *cluster, err error) {
+// Find returns an error, because then it cannot decide.
+func Find(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins, ports session.Ports) (found *View, err error) {
 	var failed error
 	for _, n := range node.ControlPlanes(in.Nodes) {
 		next, err := askControlPlane(ctx, in, n, node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit})
@@ -46,13 +46,13 @@ func findCluster(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pi
 			fmt.Fprintf(ports.Log, "  %s: %v\n", n.Name, err)
 		case next == nil:
 			fmt.Fprintf(ports.Log, "  %s: no API server answers\n", n.Name)
-		case next.hasControlPlane(in):
-			found.close()
+		case next.HasControlPlane(in):
+			found.Close()
 			return next, nil
 		case found == nil:
 			found = next
 		default:
-			next.close()
+			next.Close()
 		}
 	}
 	if found == nil {
@@ -63,18 +63,18 @@ func findCluster(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pi
 
 // askControlPlane returns the cluster as one control plane sees it, or nil if no API server answers
 // there.
-func askControlPlane(ctx context.Context, in session.Input, n contract.Node, access node.Access) (*cluster, error) {
+func askControlPlane(ctx context.Context, in session.Input, n contract.Node, access node.Access) (*View, error) {
 	in.Nodes = []contract.Node{n}
-	w, err := newWatch(ctx, in, access)
+	w, err := Connect(ctx, in, access)
 	if err != nil {
 		return nil, err
 	}
 	ready, err := w.nodes(ctx)
 	if err != nil || ready == nil {
-		w.close()
+		w.Close()
 		return nil, err
 	}
-	return &cluster{w: w, ready: ready}, nil
+	return &View{Client: w, Ready: ready}, nil
 }
 
 // hasConfig is a command that succeeds on a control plane on which kubeadm has configured an API
@@ -82,24 +82,24 @@ func askControlPlane(ctx context.Context, in session.Input, n contract.Node, acc
 const hasConfig = "test -s /etc/kubernetes/admin.conf"
 
 // nodes returns which nodes are Ready, or nil if the API server does not answer.
-func (w *watch) nodes(ctx context.Context) (map[string]bool, error) {
-	asking, cancel := context.WithTimeout(ctx, w.in.ProbeLimit)
+func (w *Client) nodes(ctx context.Context) (map[string]bool, error) {
+	asking, cancel := context.WithTimeout(ctx, w.Input.ProbeLimit)
 	defer cancel()
 	var exit *ssh.ExitError
-	if _, err := w.conn.Output(asking, node.AsRoot(w.in.Request, hasConfig), 64<<10); errors.As(err, &exit) {
+	if _, err := w.conn.Output(asking, node.AsRoot(w.Input.Request, hasConfig), 64<<10); errors.As(err, &exit) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
 	for {
-		raw, err := w.ask(asking, "get nodes --output json --request-timeout=10s", maxObjects)
+		raw, err := w.Ask(asking, "get nodes --output json --request-timeout=10s", MaxObjects)
 		if err == nil {
-			return readiness(raw, w.in.Request.NetworkPlugin)
+			return readiness(raw, w.Input.Request.NetworkPlugin)
 		}
 		if !errors.As(err, &exit) && asking.Err() == nil {
 			return nil, err
 		}
-		pause := time.NewTimer(w.in.PollInterval())
+		pause := time.NewTimer(w.Input.PollInterval())
 		select {
 		case <-pause.C:
 		case <-asking.Done():
@@ -124,28 +124,28 @@ func readiness(raw []byte, networkPlugin string) (map[string]bool, error) {
 	return ready, nil
 }
 
-// remove removes a node that is not Ready from the cluster: its member of etcd, if it is a control
+// Remove removes a node that is not Ready from the cluster: its member of etcd, if it is a control
 // plane, and its Node object.
-func (c *cluster) remove(ctx context.Context, all []contract.Node, n contract.Node) error {
-	if !session.KubernetesName.MatchString(n.Name) || c.ready[n.Name] {
+func (c *View) Remove(ctx context.Context, all []contract.Node, n contract.Node) error {
+	if !session.KubernetesName.MatchString(n.Name) || c.Ready[n.Name] {
 		return fmt.Errorf("node %q is Ready or has no valid name", n.Name)
 	}
 	if len(node.ControlPlanes([]contract.Node{n})) > 0 {
-		if err := c.removeMember(ctx, all, n); err != nil {
+		if err := c.RemoveMember(ctx, all, n); err != nil {
 			return err
 		}
 	}
-	if _, registered := c.ready[n.Name]; !registered {
+	if _, registered := c.Ready[n.Name]; !registered {
 		return nil
 	}
-	if _, err := c.w.ask(ctx, "delete node "+n.Name+" --ignore-not-found --wait=false", 64<<10); err != nil {
+	if _, err := c.Client.Ask(ctx, "delete node "+n.Name+" --ignore-not-found --wait=false", 64<<10); err != nil {
 		return fmt.Errorf("delete node %s: %w", n.Name, err)
 	}
-	delete(c.ready, n.Name)
+	delete(c.Ready, n.Name)
 	return nil
 }
 
-// hasControlPlane reports whether one of the control planes of the request is Ready.
-func (c *cluster) hasControlPlane(in session.Input) bool {
-	return slices.ContainsFunc(node.ControlPlanes(in.Nodes), func(n contract.Node) bool { return c.readyNode(n.Name) })
+// HasControlPlane reports whether one of the control planes of the request is Ready.
+func (c *View) HasControlPlane(in session.Input) bool {
+	return slices.ContainsFunc(node.ControlPlanes(in.Nodes), func(n contract.Node) bool { return c.IsReady(n.Name) })
 }

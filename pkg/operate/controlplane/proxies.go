@@ -1,4 +1,4 @@
-package kubespray
+package controlplane
 
 import (
 	"context"
@@ -8,30 +8,31 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
 	"github.com/akraino-icn/bpa/pkg/operate/play"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// updateProxies updates the proxies of the API servers on the workers, because their targets are the
+// UpdateProxies updates the proxies of the API servers on the workers, because their targets are the
 // control planes. The kubelet restarts a proxy whose configuration has changed. The workers follow
 // in two parts, so that never all proxies restart at the same time. A worker that is not Ready is left
 // out: otherwise a dead one would keep the change of the control planes from its end.
-func updateProxies(ctx context.Context, in session.Input, access node.Access, ports session.Ports, report func(percent int, step string)) error {
-	if tag, err := proxyTag(in.GroupVars); err != nil || tag == "" {
+func UpdateProxies(ctx context.Context, in session.Input, access node.Access, ports session.Ports, report func(percent int, step string)) error {
+	if tag, err := ProxyTag(in.GroupVars); err != nil || tag == "" {
 		return err
 	}
 	workers, err := readyWorkers(ctx, in, access, ports)
 	if err != nil {
 		return err
 	}
-	return updateProxiesOf(ctx, in, access, ports, workers, report)
+	return UpdateProxiesOf(ctx, in, access, ports, workers, report)
 }
 
-// updateProxiesOf is updateProxies for these workers.
-func updateProxiesOf(ctx context.Context, in session.Input, access node.Access, ports session.Ports, workers []string, report func(percent int, step string)) error {
-	tag, err := proxyTag(in.GroupVars)
+// UpdateProxiesOf is UpdateProxies for these workers.
+func UpdateProxiesOf(ctx context.Context, in session.Input, access node.Access, ports session.Ports, workers []string, report func(percent int, step string)) error {
+	tag, err := ProxyTag(in.GroupVars)
 	if err != nil || tag == "" {
 		return err
 	}
@@ -63,11 +64,11 @@ func readyWorkers(ctx context.Context, in session.Input, access node.Access, por
 	if len(workers) == 0 {
 		return nil, nil
 	}
-	w := &watch{in: in, access: access}
-	defer w.close()
-	ready, err := w.registered(ctx)
+	w := &cluster.Client{Input: in, Access: access}
+	defer w.Close()
+	ready, err := w.Registered(ctx)
 	if err != nil {
-		return nil, unanswered("find the workers that are Ready", err)
+		return nil, cluster.Unanswered("find the workers that are Ready", err)
 	}
 	return slices.DeleteFunc(workers, func(name string) bool {
 		if !ready[name] {
@@ -78,9 +79,9 @@ func readyWorkers(ctx context.Context, in session.Input, access node.Access, por
 	}), nil
 }
 
-// proxyTag returns kubespray's tag for the tasks of the proxy on each worker; empty: there is no
+// ProxyTag returns kubespray's tag for the tasks of the proxy on each worker; empty: there is no
 // such proxy. By default, kubespray installs nginx unless the site has a load balancer.
-func proxyTag(groupVars []byte) (string, error) {
+func ProxyTag(groupVars []byte) (string, error) {
 	var vars map[string]any
 	if err := json.Unmarshal(groupVars, &vars); err != nil {
 		return "", task.Because(contract.ReasonInvalidRequest, fmt.Errorf("group variables: %w", err))

@@ -1,4 +1,4 @@
-package kubespray
+package cluster
 
 import (
 	"bytes"
@@ -15,35 +15,36 @@ import (
 )
 
 // Kubectl implements podstart.Cluster.
-func (w *watch) Kubectl(ctx context.Context, arguments string, stdin []byte) ([]byte, error) {
+func (w *Client) Kubectl(ctx context.Context, arguments string, stdin []byte) ([]byte, error) {
 	if stdin == nil {
-		return w.ask(ctx, arguments, maxObjects)
+		return w.Ask(ctx, arguments, MaxObjects)
 	}
 	return w.on(ctx, func(ctx context.Context) ([]byte, error) {
-		return w.conn.Send(ctx, node.AsRoot(w.in.Request, w.in.KubectlOn(w.at)+arguments), bytes.NewReader(stdin), maxObjects)
+		return w.conn.Send(ctx, node.AsRoot(w.Input.Request, w.Input.KubectlOn(w.At)+arguments), bytes.NewReader(stdin), MaxObjects)
 	})
 }
 
 // Root implements podstart.Cluster.
-func (w *watch) Root(ctx context.Context, command string) ([]byte, error) {
+func (w *Client) Root(ctx context.Context, command string) ([]byte, error) {
 	return w.on(ctx, func(ctx context.Context) ([]byte, error) {
-		return w.conn.Output(ctx, node.AsRoot(w.in.Request, command), maxObjects)
+		return w.conn.Output(ctx, node.AsRoot(w.Input.Request, command), MaxObjects)
 	})
 }
 
-// podless returns by name why these nodes start no pod. They must be Ready: with a pod network that the user still
+// Podless returns by name why these nodes start no pod. They must be Ready: with a pod network that the user still
 // has to install, no node can start one.
-func (w *watch) podless(ctx context.Context, nodes []string, ports session.Ports) (map[string]string, error) {
+func (w *Client) Podless(ctx context.Context, nodes []string, ports session.Ports) (map[string]string, error) {
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(name string) bool { return !session.KubernetesName.MatchString(name) })
-	if needsNetwork(w.in.Request.NetworkPlugin) || len(nodes) == 0 {
+	if needsNetwork(w.Input.Request.NetworkPlugin) || len(nodes) == 0 {
 		return nil, nil
 	}
-	return ports.StartPods(ctx, w, nodes, w.in.PollInterval(), min(podstart.Limit, w.in.HealthLimit), ports.Log)
+	return ports.StartPods(ctx, w, nodes, w.Input.PollInterval(), min(podstart.Limit, w.Input.HealthLimit), ports.Log)
 }
 
-// startPods proves that these nodes start pods.
-func (w *watch) startPods(ctx context.Context, nodes []string, ports session.Ports) error {
-	failed, err := w.podless(ctx, nodes, ports)
+// StartPods proves that these nodes start pods. If one does not, the error has the reason
+// contract.ReasonClusterUnhealthy.
+func (w *Client) StartPods(ctx context.Context, nodes []string, ports session.Ports) error {
+	failed, err := w.Podless(ctx, nodes, ports)
 	if stop := session.Stopped(ctx, "the start of a pod on each node"); stop != nil {
 		return stop
 	}

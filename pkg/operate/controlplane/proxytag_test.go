@@ -1,4 +1,4 @@
-package kubespray
+package controlplane
 
 import (
 	"testing"
@@ -15,11 +15,11 @@ func TestProxyTag(t *testing.T) {
 		`{"loadbalancer_apiserver":{"address":"10.0.0.9"}}`:                                         "",
 		`{"loadbalancer_apiserver":{"address":"10.0.0.9"},"loadbalancer_apiserver_localhost":true}`: "nginx",
 	} {
-		if got, err := proxyTag([]byte(vars)); got != want || err != nil {
+		if got, err := ProxyTag([]byte(vars)); got != want || err != nil {
 			t.Errorf("%s: %q, %v; want %q", vars, got, err, want)
 		}
 	}
-	if _, err := proxyTag([]byte("[")); err == nil {
+	if _, err := ProxyTag([]byte("[")); err == nil {
 		t.Error("broken variables are no error")
 	}
 }

@@ -1,4 +1,4 @@
-package kubespray
+package controlplane
 
 import (
 	"encoding/json"
@@ -10,14 +10,14 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// snapshotSpare is the space in KiB that must be left on the disk after a snapshot.
-const snapshotSpare = 1 << 20
+// SnapshotSpare is the space in KiB that must be left on the disk after a snapshot.
+const SnapshotSpare = 1 << 20
 
 var dataDirPattern = regexp.MustCompile(`^(/[A-Za-z0-9_][A-Za-z0-9._-]*)+$`)
 
-// etcdDataDir returns the folder of etcd's data on the control plane nodes. The result is safe in a
+// EtcdDataDir returns the folder of etcd's data on the control plane nodes. The result is safe in a
 // script.
-func etcdDataDir(in session.Input) (string, error) {
+func EtcdDataDir(in session.Input) (string, error) {
 	var vars struct {
 		Dir *string `json:"etcd_data_dir"`
 	}

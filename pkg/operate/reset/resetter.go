@@ -1,4 +1,4 @@
-package kubespray
+package reset
 
 import (
 	"context"
@@ -15,37 +15,37 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
-// resetter removes a cluster from machines. Its Input has the inventory of the whole cluster.
-type resetter struct {
-	in     session.Input
-	key    ssh.Key
-	c      session.Contact
-	ports  session.Ports
-	report func(percent int, step string)
+// Work removes a cluster from machines. Its Input has the inventory of the whole cluster.
+type Work struct {
+	Input   session.Input
+	Key     ssh.Key
+	Contact session.Contact
+	Ports   session.Ports
+	Report  func(percent int, step string)
 }
 
-// reset removes everything of a cluster from the machines of some nodes. It returns an error for each
+// Reset removes everything of a cluster from the machines of some nodes. It returns an error for each
 // node; nil means that the machine is empty. It calls proven for a machine as soon as this is
 // certain. Kubespray's playbook only helps to stop the cluster in order: if it fails, the machines
 // are cleaned without it.
-func (r resetter) reset(ctx context.Context, nodes []contract.Node, proven func(contract.Node) error) []error {
+func (r Work) Reset(ctx context.Context, nodes []contract.Node, proven func(contract.Node) error) []error {
 	errs := make([]error, len(nodes))
-	r.report(1, "Save the network settings of the site")
+	r.Report(1, "Save the network settings of the site")
 	session.Each(len(nodes), func(i int) {
-		if errs[i] = r.on(ctx, nodes[i], r.ports.Machines.Save); errs[i] != nil {
+		if errs[i] = r.On(ctx, nodes[i], r.Ports.Machines.Save); errs[i] != nil {
 			errs[i] = fmt.Errorf("its packet filter rules and network settings cannot be saved, so it was not reset: %w", errs[i])
 		}
 	})
 	var playable []contract.Node
 	for i, n := range nodes {
-		if errs[i] == nil && len(r.reportOf(n).Kubernetes) > 0 {
+		if errs[i] == nil && len(r.ReportOf(n).Kubernetes) > 0 {
 			playable = append(playable, n)
 		}
 	}
 	if err := r.play(ctx, playable); err != nil {
-		fmt.Fprintf(r.ports.Log, "%s failed: %v\nThe machines are cleaned without it\n", contract.PlaybookReset, err)
+		fmt.Fprintf(r.Ports.Log, "%s failed: %v\nThe machines are cleaned without it\n", contract.PlaybookReset, err)
 	}
-	r.report(90, "Remove what is left, and check")
+	r.Report(90, "Remove what is left, and check")
 	session.Each(len(nodes), func(i int) {
 		if errs[i] != nil {
 			return
@@ -53,52 +53,52 @@ func (r resetter) reset(ctx context.Context, nodes []contract.Node, proven func(
 		if errs[i] = session.Stopped(ctx, "the reset"); errs[i] != nil {
 			return
 		}
-		if errs[i] = r.on(ctx, nodes[i], r.ports.Machines.Clean); errs[i] == nil {
+		if errs[i] = r.On(ctx, nodes[i], r.Ports.Machines.Clean); errs[i] == nil {
 			errs[i] = proven(nodes[i])
 		}
 	})
 	for i, n := range nodes {
 		if errs[i] == nil {
-			fmt.Fprintf(r.ports.Log, "  %-16s %s is reset: the machine is empty\n", n.Name, n.Host)
+			fmt.Fprintf(r.Ports.Log, "  %-16s %s is reset: the machine is empty\n", n.Name, n.Host)
 		} else {
-			fmt.Fprintf(r.ports.Log, "  %-16s %v\n", n.Name, errs[i])
+			fmt.Fprintf(r.Ports.Log, "  %-16s %v\n", n.Name, errs[i])
 		}
 	}
 	return errs
 }
 
-// on runs do on the machine of a node.
-func (r resetter) on(ctx context.Context, n contract.Node, do func(context.Context, machine.Shell) error) error {
-	return session.OnMachine(ctx, r.in, n, r.key, r.c.Pins.Of(n.HostUID), r.ports, do)
+// On runs do on the machine of a node.
+func (r Work) On(ctx context.Context, n contract.Node, do func(context.Context, machine.Shell) error) error {
+	return session.OnMachine(ctx, r.Input, n, r.Key, r.Contact.Pins.Of(n.HostUID), r.Ports, do)
 }
 
-// leave lets the machine of a node that leaves the cluster refuse the key of the cluster, and then stores that
+// Leave lets the machine of a node that leaves the cluster refuse the key of the cluster, and then stores that
 // the machine is empty. In this order, an interruption leaves no key on a machine that the record calls empty. The next attempt
 // finds a machine that denies the key: it enrolls the machine again, and lets it leave again.
-func (r resetter) leave(ctx context.Context, n contract.Node) error {
-	err := r.on(ctx, n, func(ctx context.Context, sh machine.Shell) error { return r.ports.Machines.Authorize(ctx, sh, "") })
+func (r Work) Leave(ctx context.Context, n contract.Node) error {
+	err := r.On(ctx, n, func(ctx context.Context, sh machine.Shell) error { return r.Ports.Machines.Authorize(ctx, sh, "") })
 	if err != nil {
 		return fmt.Errorf("the SSH key of the cluster cannot be removed from it: %w", err)
 	}
-	return r.c.Record.Set(ctx, contract.HostClean, n.HostUID)
+	return r.Contact.Record.Set(ctx, contract.HostClean, n.HostUID)
 }
 
-// reportOf returns what the visit has found on the machine of a node of r.c.
-func (r resetter) reportOf(n contract.Node) machine.Report {
-	i := slices.IndexFunc(r.c.Nodes, func(m contract.Node) bool { return m.HostUID == n.HostUID })
-	return r.c.Visits[i].Report
+// ReportOf returns what the visit has found on the machine of a node of r.c.
+func (r Work) ReportOf(n contract.Node) machine.Report {
+	i := slices.IndexFunc(r.Contact.Nodes, func(m contract.Node) bool { return m.HostUID == n.HostUID })
+	return r.Contact.Visits[i].Report
 }
 
 // play runs kubespray's reset on some nodes of the inventory.
-func (r resetter) play(ctx context.Context, nodes []contract.Node) error {
+func (r Work) play(ctx context.Context, nodes []contract.Node) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	if len(r.in.HostsINI) == 0 {
+	if len(r.Input.HostsINI) == 0 {
 		return fmt.Errorf("there is no inventory for it")
 	}
-	in := r.in
-	in.Playbook, in.ExtraVars, in.Limit = contract.PlaybookReset, resetVars(r.in), nil
+	in := r.Input
+	in.Playbook, in.ExtraVars, in.Limit = contract.PlaybookReset, PlaybookVars(r.Input), nil
 	for _, n := range nodes {
 		if !session.KubernetesName.MatchString(n.Name) {
 			return fmt.Errorf("%q is not the name of a node", n.Name)
@@ -109,16 +109,16 @@ func (r resetter) play(ctx context.Context, nodes []contract.Node) error {
 		return err
 	}
 	counted := play.CountTasks(in)
-	files, err := play.Prepare(in, r.c.Pins)
+	files, err := play.Prepare(in, r.Contact.Pins)
 	if err != nil {
 		return err
 	}
-	_, err = play.Run(ctx, in, files, r.ports, func(percent int, step string) { r.report(min(percent, 89), step) }, counted)
+	_, err = play.Run(ctx, in, files, r.Ports, func(percent int, step string) { r.Report(min(percent, 89), step) }, counted)
 	return err
 }
 
-// resetVars are the extra variables of kubespray's reset.
-func resetVars(in session.Input) map[string]any {
+// PlaybookVars are the extra variables of kubespray's reset.
+func PlaybookVars(in session.Input) map[string]any {
 	vars := machine.PlaybookVars()
 	if !in.Request.SetsVar("no_proxy") {
 		// Kubespray makes this variable from facts of all nodes, but it has no facts of nodes that

@@ -1,4 +1,4 @@
-package kubespray
+package controlplane
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/cluster"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -21,18 +22,18 @@ var serverOfWorkers = []string{
 	`get configmap cluster-info --namespace kube-public --ignore-not-found --output jsonpath="{.data.kubeconfig}"`,
 }
 
-// checkServer returns an error if one of the control planes that leave has the API server that all
+// CheckServer returns an error if one of the control planes that leave has the API server that all
 // workers use. This is so in a cluster with neither a proxy on each worker nor a load balancer. Nobody
 // would point the workers to another one, so all of them would be cut off.
-func (w *watch) checkServer(ctx context.Context, in session.Input, leave []contract.Node) error {
+func CheckServer(ctx context.Context, w *cluster.Client, in session.Input, leave []contract.Node) error {
 	workers := session.Without(session.Names(in.Nodes), session.Names(node.ControlPlanes(in.Nodes)))
 	if direct, err := direct(in.GroupVars); err != nil || !direct || len(leave)*len(workers) == 0 {
 		return err
 	}
 	for _, arguments := range serverOfWorkers {
-		config, err := w.ask(ctx, arguments, 64<<10)
+		config, err := w.Ask(ctx, arguments, 64<<10)
 		if err != nil {
-			return unanswered("find the API server of the workers", err)
+			return cluster.Unanswered("find the API server of the workers", err)
 		}
 		m := serverInConfig.FindSubmatch(config)
 		if m == nil {
@@ -58,7 +59,7 @@ func cutOff(n contract.Node) error {
 // direct reports whether workers use the API server of a control plane without a proxy and without
 // the site's load balancer.
 func direct(groupVars []byte) (bool, error) {
-	tag, err := proxyTag(groupVars)
+	tag, err := ProxyTag(groupVars)
 	if err != nil || tag != "" {
 		return false, err
 	}

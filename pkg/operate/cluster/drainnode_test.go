@@ -1,4 +1,4 @@
-package kubespray
+package cluster
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -20,9 +21,9 @@ type api struct{ node.Connection }
 
 func (api) Output(_ context.Context, command string, _ int) ([]byte, error) {
 	if strings.Contains(command, " get nodes ") {
-		return []byte(list(nodeJSON("master-1", "True", ""), nodeJSON("worker-1", "Unknown", "NodeStatusUnknown"))), nil
+		return []byte(sessiontest.List(sessiontest.NodeJSON("master-1", "True", ""), sessiontest.NodeJSON("worker-1", "Unknown", "NodeStatusUnknown"))), nil
 	}
-	return []byte(list(`{"kind":"Pod","metadata":{"namespace":"shop","name":"web-1-0","ownerReferences":[{"kind":"ReplicaSet"}]},"status":{"phase":"Running"}}`)), nil
+	return []byte(sessiontest.List(`{"kind":"Pod","metadata":{"namespace":"shop","name":"web-1-0","ownerReferences":[{"kind":"ReplicaSet"}]},"status":{"phase":"Running"}}`)), nil
 }
 
 func (api) Close() error { return nil }
@@ -34,8 +35,8 @@ func TestDrainAfterAnOutage(t *testing.T) {
 	key, _ := sshtest.NewKey(t)
 	pins := ssh.Pins{}.With(ssh.Pin{UID: master.HostUID, Host: "host-1", At: "10.60.0.1:22", Key: key.PublicKey()})
 	dial := func(context.Context, ssh.Target, ssh.Key, ssh.HostKey) (node.Connection, error) { return api{}, nil }
-	w := &watch{in: session.Input{Nodes: []contract.Node{master}, ProbeLimit: 200 * time.Millisecond}, // a node is dead after 400 ms
-		access: node.Access{Dial: dial, Key: key, Limit: time.Second}}
+	w := &Client{Input: session.Input{Nodes: []contract.Node{master}, ProbeLimit: 200 * time.Millisecond}, // a node is dead after 400 ms
+		Access: node.Access{Dial: dial, Key: key, Limit: time.Second}}
 	d := drainage{w: w, name: "worker-1", limit: time.Minute, log: io.Discard, report: func(float64, string) {}}
 	if _, err := d.round(t.Context()); err == nil { // without pins, no control plane can be asked
 		t.Fatal("no error")
@@ -53,9 +54,9 @@ func TestDrainAfterAnOutage(t *testing.T) {
 		if !d.sick.IsZero() {
 			d.sick = d.sick.Add(-tc.passed)
 		}
-		if w.access.Pins = pins; tc.outage {
-			w.close()
-			w.access.Pins = nil
+		if w.Access.Pins = pins; tc.outage {
+			w.Close()
+			w.Access.Pins = nil
 		}
 		done, err := d.round(t.Context())
 		if (err != nil) != tc.outage || done != tc.dead {

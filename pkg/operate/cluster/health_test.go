@@ -1,4 +1,4 @@
-package kubespray
+package cluster
 
 import (
 	"encoding/json"
@@ -8,11 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 )
 
 func TestFindTrouble(t *testing.T) {
-	node := nodeJSON("a", "True", "")
-	dns := podJSON("dns", "a", "True", "")
+	node := sessiontest.NodeJSON("a", "True", "")
+	dns := sessiontest.PodJSON("dns", "a", "True", "")
 	for _, tc := range []struct {
 		name, plugin string
 		objects      []string
@@ -20,16 +21,16 @@ func TestFindTrouble(t *testing.T) {
 	}{
 		{"healthy", "flannel", []string{node, dns}, nil},
 		{"node missing", "flannel", []string{dns}, []string{"node a is not registered"}},
-		{"other nodes do not count", "flannel", []string{node, nodeJSON("b", "False", ""), dns}, nil},
-		{"pods of other nodes do not count", "flannel", []string{node, dns, podJSON("proxy", "b", "False", "")}, nil},
-		{"node not ready", "flannel", []string{nodeJSON("a", "Unknown", "NodeStatusUnknown"), dns}, []string{"node a is not Ready: NodeStatusUnknown: so it is"}},
+		{"other nodes do not count", "flannel", []string{node, sessiontest.NodeJSON("b", "False", ""), dns}, nil},
+		{"pods of other nodes do not count", "flannel", []string{node, dns, sessiontest.PodJSON("proxy", "b", "False", "")}, nil},
+		{"node not ready", "flannel", []string{sessiontest.NodeJSON("a", "Unknown", "NodeStatusUnknown"), dns}, []string{"node a is not Ready: NodeStatusUnknown: so it is"}},
 		{"node with a full disk", "flannel", []string{
 			`{"kind":"Node","metadata":{"name":"a"},"status":{"conditions":[{"type":"DiskPressure","status":"True","reason":"KubeletHasDiskPressure","message":"kubelet has disk pressure"},{"type":"Ready","status":"True"}]}}`, dns},
 			[]string{"node a does not accept pods: KubeletHasDiskPressure: kubelet has disk pressure"}},
-		{"no network yet", "flannel", []string{nodeJSON("a", "False", "NetworkPluginNotReady"), dns}, []string{"node a is not Ready: NetworkPluginNotReady: so it is"}},
-		{"the user provides the network", "cni", []string{nodeJSON("a", "False", "NetworkPluginNotReady"),
+		{"no network yet", "flannel", []string{sessiontest.NodeJSON("a", "False", "NetworkPluginNotReady"), dns}, []string{"node a is not Ready: NetworkPluginNotReady: so it is"}},
+		{"the user provides the network", "cni", []string{sessiontest.NodeJSON("a", "False", "NetworkPluginNotReady"),
 			`{"kind":"Pod","metadata":{"name":"dns"},"status":{"phase":"Pending"}}`}, nil},
-		{"crashing pod with a user-provided network", "cni", []string{node, podJSON("dns", "a", "False", "CrashLoopBackOff")},
+		{"crashing pod with a user-provided network", "cni", []string{node, sessiontest.PodJSON("dns", "a", "False", "CrashLoopBackOff")},
 			[]string{"pod kube-system/dns on a is not Ready: CrashLoopBackOff: again and again"}},
 		{"no pods", "flannel", []string{node}, []string{"there is no pod in kube-system"}},
 		{"finished, given up and leaving pods", "flannel", []string{node,
@@ -42,12 +43,12 @@ func TestFindTrouble(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var answer struct{ Items []object }
-			if err := json.Unmarshal([]byte(list(tc.objects...)), &answer); err != nil {
+			if err := json.Unmarshal([]byte(sessiontest.List(tc.objects...)), &answer); err != nil {
 				t.Fatal(err)
 			}
 			var got []string
 			for _, trouble := range findTrouble([]contract.Node{{Name: "a"}}, tc.plugin, answer.Items) {
-				got = append(got, trouble.what)
+				got = append(got, trouble.What)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("troubles (-want +got):\n%s", diff)

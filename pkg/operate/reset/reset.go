@@ -1,4 +1,4 @@
-package kubespray
+package reset
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// reset removes the cluster from the machines of all nodes that answer. It returns the recap. Hosts
+// Run removes the cluster from the machines of all nodes that answer. It returns the recap. Hosts
 // that do not answer are left out and stay HostUsed: the controller releases them with their mark. If
 // none of several hosts answers, the reset fails.
-func reset(ctx context.Context, in session.Input, key ssh.Key, ports session.Ports, progress *playbook.Progress) (string, error) {
+func Run(ctx context.Context, in session.Input, key ssh.Key, ports session.Ports, progress *playbook.Progress) (string, error) {
 	progress.Set(0, "Connect to the hosts")
 	in.Request.OperatingSystem = "" // does not matter here
 	c, err := session.Connect(ctx, in, key, ports)
@@ -29,12 +29,12 @@ func reset(ctx context.Context, in session.Input, key ssh.Key, ports session.Por
 		return "", err
 	}
 	var living, idle, broken []contract.Node
-	var absent []absence
+	var absent []Absence
 	var troubles []error
 	for i, n := range in.Nodes {
 		switch v := c.Visits[i]; {
 		case session.WhyAbsent(v.Err) != "":
-			absent = append(absent, absence{n, session.WhyAbsent(v.Err)})
+			absent = append(absent, Absence{n, session.WhyAbsent(v.Err)})
 		case v.Err != nil:
 			broken, troubles = append(broken, n), append(troubles, v.Err)
 		case session.IsEmpty(v.Report):
@@ -46,9 +46,9 @@ func reset(ctx context.Context, in session.Input, key ssh.Key, ports session.Por
 	if err := c.Record.Set(ctx, contract.HostUsed, session.HostUIDs(living)...); err != nil {
 		return "", err
 	}
-	r := resetter{in: withInventory(in, ports), key: key, c: c, ports: ports, report: progress.Set}
+	r := Work{Input: WithInventory(in, ports), Key: key, Contact: c, Ports: ports, Report: progress.Set}
 	left := make([]error, len(idle))
-	session.Each(len(idle), func(i int) { left[i] = r.leave(ctx, idle[i]) })
+	session.Each(len(idle), func(i int) { left[i] = r.Leave(ctx, idle[i]) })
 	for i, err := range left {
 		if err != nil {
 			broken, troubles = append(broken, idle[i]), append(troubles, err)
@@ -56,12 +56,12 @@ func reset(ctx context.Context, in session.Input, key ssh.Key, ports session.Por
 	}
 	var errs []error
 	if len(living) > 0 {
-		errs = r.reset(ctx, living, func(n contract.Node) error { return r.leave(ctx, n) })
+		errs = r.Reset(ctx, living, func(n contract.Node) error { return r.Leave(ctx, n) })
 	}
 	if err := session.Stopped(ctx, "the reset"); err != nil {
 		return "", err
 	}
-	if err := failedReset(append(broken, living...), append(troubles, errs...)); err != nil {
+	if err := FailedReset(append(broken, living...), append(troubles, errs...)); err != nil {
 		return "", err
 	}
 	recap := recapOf(len(in.Nodes), absent)
@@ -69,9 +69,9 @@ func reset(ctx context.Context, in session.Input, key ssh.Key, ports session.Por
 	return recap, nil
 }
 
-// withInventory returns the input with the inventory of all nodes. If it cannot be rendered, for
+// WithInventory returns the input with the inventory of all nodes. If it cannot be rendered, for
 // example because no control plane is left, the input has no inventory.
-func withInventory(in session.Input, ports session.Ports) session.Input {
+func WithInventory(in session.Input, ports session.Ports) session.Input {
 	rendered, err := inventory.RenderPinned(in.Request, in.Nodes, nil)
 	if err != nil {
 		fmt.Fprintf(ports.Log, "There is no inventory for kubespray: %v\n", err)
@@ -111,39 +111,39 @@ func noneAnswered(in session.Input, visits []session.Visit) error {
 	return failed
 }
 
-// absence is a host that is left out of a reset, and why.
-type absence struct {
-	node contract.Node
-	why  string
+// Absence is a host that is left out of a reset, and why.
+type Absence struct {
+	Node contract.Node
+	Why  string
 }
 
 // recapOf returns the result of a reset in one line: "3 of 4 hosts reset; host-4 did not answer".
-func recapOf(all int, absent []absence) string {
+func recapOf(all int, absent []Absence) string {
 	if len(absent) == 0 {
 		return session.Count(all, "host") + " reset"
 	}
 	text := []string{fmt.Sprintf("%d of %s reset", all-len(absent), session.Count(all, "host"))}
 	for _, a := range absent {
-		text = append(text, a.node.Host+" "+a.why)
+		text = append(text, a.Node.Host+" "+a.Why)
 	}
 	return task.Cut(strings.Join(text, "; "), contract.MaxText)
 }
 
-// failedReset returns the error of a reset in which hosts failed, or nil. An error that a user must
+// FailedReset returns the error of a reset in which hosts failed, or nil. An error that a user must
 // correct comes first.
-func failedReset(nodes []contract.Node, errs []error) error {
+func FailedReset(nodes []contract.Node, errs []error) error {
 	for i, err := range errs {
 		if errors.Is(err, ssh.ErrDenied) {
 			return &task.Error{Reason: contract.ReasonSSHDenied, Host: nodes[i].Name, Step: "connect by SSH",
 				Err: fmt.Errorf("host %s was not reset: %w. Correct the SSH Secret or spec.ssh; to leave the host as it is, set spec.deletionPolicy to Retain", nodes[i].Host, err)}
 		}
 	}
-	return incomplete(nodes, errs)
+	return Incomplete(nodes, errs)
 }
 
-// incomplete returns the error of a reset that failed on some nodes; nil: it failed on none. The
+// Incomplete returns the error of a reset that failed on some nodes; nil: it failed on none. The
 // errors are in the order of the nodes.
-func incomplete(nodes []contract.Node, errs []error) error {
+func Incomplete(nodes []contract.Node, errs []error) error {
 	var failed *task.Error
 	for i, err := range errs {
 		switch {
