@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,11 +18,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
-
-// changesOnly returns what was changed, without the marks on machines.
-func (p *planesFixture) changesOnly() []string {
-	return slices.DeleteFunc(slices.Clone(p.did), func(what string) bool { return strings.HasPrefix(what, "mark ") })
-}
 
 func TestAddControlPlane(t *testing.T) {
 	for _, tc := range []struct {
@@ -108,28 +102,6 @@ func TestReplaceTheFirstControlPlane(t *testing.T) {
 			}
 		})
 	}
-}
-
-// newReplacedPlane returns a cluster with three control planes and a worker. The first control plane
-// is lost, and its name has a new machine.
-func newReplacedPlane(t *testing.T, stacked bool) *planesFixture {
-	p := newPlanes(t, stacked, 3, 2, 3)
-	members := p.in.Request.Members
-	p.grow("master-1-new")
-	members = members[:len(members)-1]
-	p.lose()
-	last := len(p.in.Nodes) - 1
-	p.in.Nodes[last].Name, p.machines[last].Name = "master-1", "master-1"
-	p.disks[last].before = p.disks[0].before
-	p.in.Request.Members = members
-	p.in.Nodes = slices.Delete(slices.Clone(p.in.Nodes), 0, 1)
-	p.render()
-	p.write("machine-3/etc/kubernetes/kubelet.conf", "    server: https://10.60.0.1:6443\n")
-	if stacked {
-		return p
-	}
-	p.write("machine-2"+etcd.HostCertificates+"member-master-1.pem", "old")
-	return p
 }
 
 func (p *planesFixture) expectReplaced() {

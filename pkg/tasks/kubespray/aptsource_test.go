@@ -72,9 +72,6 @@ func TestEveryNodeGetsItsPackagesFromTheDepot(t *testing.T) {
 	}
 }
 
-// depotKey stands for the depot's key of OS packages.
-const depotKey = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n"
-
 // Nodes that are not changed otherwise, but that the playbook configures again, get a new key too. Without
 // the key no node is changed.
 func TestPresentNodesGetTheKeyOfPackages(t *testing.T) {

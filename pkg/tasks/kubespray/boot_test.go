@@ -5,33 +5,13 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/operate/session"
-	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
-	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
-
-// attempts counts the connections to each address. fail can make an attempt fail.
-func (w *fixture) attempts(ports *session.Ports, fail func(address string, attempt int32) error) map[string]*atomic.Int32 {
-	counts := map[string]*atomic.Int32{}
-	for _, n := range w.in.Nodes {
-		counts[n.Address] = &atomic.Int32{}
-	}
-	dial := ports.Dial
-	ports.Dial = func(ctx context.Context, to ssh.Target, key ssh.Key, pinned ssh.HostKey) (node.Connection, error) {
-		if err := fail(to.Address, counts[to.Address].Add(1)); err != nil {
-			return nil, err
-		}
-		return dial(ctx, to, key, pinned)
-	}
-	return counts
-}
 
 // A machine that Metal3 has just imaged boots while the task waits for it.
 func TestWaitsForAMachineThatBoots(t *testing.T) {

@@ -1,36 +1,14 @@
 package kubespray
 
 import (
-	"encoding/base64"
 	"errors"
 	"io"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
-
-// gotDropIn makes the fixture remember which servers have got the drop-in.
-func (w *fixture) gotDropIn() func() map[int]bool {
-	var mu sync.Mutex
-	got := map[int]bool{}
-	before := w.scripts
-	w.scripts = func(i int, command string, stdout, stderr io.Writer) (int, bool) {
-		if strings.Contains(command, session.KubeletDropIn) && strings.Contains(command, base64.StdEncoding.EncodeToString([]byte("# Written by BPA.\n[Service]"))) {
-			mu.Lock()
-			defer mu.Unlock()
-			got[i] = true
-			return 0, true
-		}
-		if before != nil {
-			return before(i, command, stdout, stderr)
-		}
-		return 0, false
-	}
-	return func() map[int]bool { return got }
-}
 
 func TestEveryKubeletOfARunIsPrepared(t *testing.T) {
 	w := newFixture(t, 2)

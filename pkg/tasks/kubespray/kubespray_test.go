@@ -263,10 +263,6 @@ func TestPreflightFailures(t *testing.T) {
 	}
 }
 
-func (w *fixture) pin(uid string, key ssh.HostKey) {
-	w.knownHosts.Data = map[string]string{contract.KeyKnownHosts: ssh.Pins{{UID: uid, Host: "host", At: "10.0.0.1:22", Key: key}}.String()}
-}
-
 func TestReplacedMachineIsPinnedAnew(t *testing.T) {
 	w := newFixture(t, 1)
 	if _, err := w.run(); err != nil {

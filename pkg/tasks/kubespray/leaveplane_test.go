@@ -16,15 +16,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// newLeaving returns a cluster with control planes and two workers, from which one control plane
-// leaves.
-func newLeaving(t *testing.T, stacked bool, masters int, name string) *planesFixture {
-	p := newPlanes(t, stacked, masters, 2, masters)
-	p.in.Request.Operation = contract.OperationRemoveControlPlane
-	p.in.Request.Remove = &contract.Removal{Nodes: []string{name}, DrainSeconds: 60}
-	return p
-}
-
 func TestRemoveControlPlane(t *testing.T) {
 	emptied := func(name string) []string {
 		return []string{"save " + name, "reset.yml " + name, "clean " + name, "authorize " + name, "delete " + name, "proxies worker-1", "proxies worker-2"}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,101 +15,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
-
-// retry is a fixture after a failed attempt of the same Provisioning: every machine has something of
-// a node. It records which nodes and members of etcd are removed.
-type retry struct {
-	*fixture
-	mu      sync.Mutex
-	removed []string
-	etcd    string // output of "member list"
-	health  string // output of "endpoint health"
-}
-
-// newRetry returns a retry with this number of control planes, and then workers.
-func newRetry(t *testing.T, masters, workers int) *retry {
-	r := &retry{fixture: newFixture(t, masters+workers-1)}
-	for i := range r.in.Nodes {
-		if n := &r.in.Nodes[i]; i < masters {
-			n.Name, n.Roles = fmt.Sprintf("master-%d", i+1), []string{contract.RoleControlPlane}
-		} else {
-			n.Name = fmt.Sprintf("worker-%d", i-masters+1)
-		}
-		r.disks[i].with(r.in.Request.UID)
-	}
-	r.nodes = func(command string, _ io.Writer) int {
-		_, rest, _ := strings.Cut(command, " delete node ")
-		name, _, _ := strings.Cut(rest, " ")
-		r.remove("node " + name)
-		return 0
-	}
-	r.fixture.etcd = func(command string, stdout io.Writer) int {
-		switch {
-		case strings.HasPrefix(command, "test -s /etc/ssl/etcd/ssl/admin-"):
-		case strings.HasPrefix(command, "test -s "):
-			return 1
-		case strings.Contains(command, " member list "):
-			fmt.Fprint(stdout, r.etcd)
-		case strings.Contains(command, " endpoint health --cluster "):
-			fmt.Fprint(stdout, r.health)
-			return 1 // one member is not healthy
-		case strings.Contains(command, " member remove "):
-			_, rest, _ := strings.Cut(command, " member remove ")
-			id, _, _ := strings.Cut(rest, " ")
-			r.remove("member " + id)
-		}
-		return 0
-	}
-	return r
-}
-
-func (r *retry) remove(what string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.removed = append(r.removed, what)
-}
-
-// sees lets every control plane report these nodes.
-func (r *retry) sees(nodes ...string) {
-	r.cluster = func(int) string { return sessiontest.List(nodes...) }
-}
-
-// members lets etcd have a member on each of the first n machines. Their IDs are hexadecimal a1, a2
-// and so on. The given members are not healthy.
-func (r *retry) members(n int, sick ...int) {
-	var all, health []string
-	for i := 1; i <= n; i++ {
-		all = append(all, fmt.Sprintf(`{"ID":%d,"name":"etcd%d","peerURLs":["https://127.0.0.%d:2380"],"clientURLs":["https://127.0.0.%d:2379"]}`, 0xa0+i, i, i, i))
-		health = append(health, fmt.Sprintf(`{"endpoint":"https://127.0.0.%d:2379","health":%t}`, i, !slices.Contains(sick, i)))
-	}
-	r.etcd, r.health = `{"members":[`+strings.Join(all, ",")+`]}`, "["+strings.Join(health, ",")+"]"
-}
-
-// reset returns the nodes whose machines were cleaned, and those to which reset.yml was limited.
-func (r *retry) reset() (cleaned, limited []string) {
-	for i, d := range r.disks {
-		if slices.Contains(d.changes(), "clean") {
-			cleaned = append(cleaned, r.in.Nodes[i].Name)
-		}
-	}
-	for _, c := range r.ran {
-		if i := slices.Index(c.Args, "--limit"); i > 0 && c.Args[len(c.Args)-1] == contract.PlaybookReset {
-			limited = append(limited, strings.Split(c.Args[i+1], ",")...)
-		}
-	}
-	return cleaned, limited
-}
-
-func (r *retry) expectReset(want ...string) {
-	r.t.Helper()
-	cleaned, limited := r.reset()
-	if diff := cmp.Diff(want, cleaned); diff != "" {
-		r.t.Errorf("cleaned (-want +got):\n%s\n%s", diff, &r.log)
-	}
-	if diff := cmp.Diff(want, limited); diff != "" {
-		r.t.Errorf("reset.yml ran on (-want +got):\n%s", diff)
-	}
-}
 
 func ready(name string) string    { return sessiontest.NodeJSON(name, "True", "") }
 func notReady(name string) string { return sessiontest.NodeJSON(name, "False", "KubeletNotReady") }

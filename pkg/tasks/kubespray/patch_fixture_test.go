@@ -14,7 +14,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// patchPrograms are what patchScript runs. $M is the directory of the machine.
+// patchPrograms are what PatchScript runs. $M is the directory of the machine.
 var patchPrograms = map[string]string{
 	"dpkg-query": `cat "$M/packages"`,
 	"dpkg":       `echo "dpkg $*" >>"$M/apt.log"`,
@@ -60,12 +60,12 @@ func (u *upgrading) patches(i int, command string, stdout, stderr io.Writer) (in
 	script := strings.TrimSuffix(strings.TrimPrefix(command, "sh -c '"), "'")
 	at := filepath.Join(u.dir, fmt.Sprintf("machine-%d", i+1))
 	switch script {
-	case patchScript:
+	case PatchScript:
 		if status := u.change("patch "+u.machines[i].Name, true); status != 0 {
 			return status, true
 		}
 		return u.sh(i, strings.ReplaceAll(script, "/boot/", at+"/boot/"), stdout, stderr), true
-	case supportsPackages:
+	case SupportsPackages:
 		return u.sh(i, strings.ReplaceAll(script, "/usr/bin/", at+"/usr/bin/"), stdout, stderr), true
 	case "systemctl reboot":
 		if status := u.change("reboot "+u.machines[i].Name, true); status != 0 {
@@ -74,7 +74,7 @@ func (u *upgrading) patches(i int, command string, stdout, stderr io.Writer) (in
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		return u.onReboot(i), true
-	case bootScript:
+	case BootScript:
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		if u.rebooting[i] > 0 {

@@ -15,30 +15,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// states returns the record, and false if the ConfigMap does not have it.
-func (w *fixture) states() (contract.HostStates, bool) {
-	w.t.Helper()
-	text, err := w.installed.Get(w.t.Context(), contract.KeyHosts)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	states, err := contract.ParseHostStates(text)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return states, text != ""
-}
-
-func (w *fixture) record(text string) { w.installed.Data = map[string]string{contract.KeyHosts: text} }
-
-func (w *fixture) expectStates(want contract.HostStates) {
-	w.t.Helper()
-	got, there := w.states()
-	if diff := cmp.Diff(want, got); diff != "" || !there {
-		w.t.Errorf("record exists: %t; hosts (-want +got):\n%s", there, diff)
-	}
-}
-
 // The hosts must be used in the record before the first script that changes a machine.
 func TestHostsAreRecordedBeforeTheFirstChange(t *testing.T) {
 	w := newFixture(t, 2)

@@ -175,9 +175,9 @@ func (r *restoreFixture) run() (session.Output, error) {
 // steps are what a script does, by a part of it.
 var steps = []struct{ part, what string }{
 	{".part; chmod", "key"}, {"rm -rf \"$w\"; mkdir \"$w\"", "prepare"}, {"cat >", "receive"}, {"snapshot restore", "etcdutl"},
-	{"mkdir -p " + manifestsAside, "stop"}, {"for c in kube-apiserver;", "start kube-apiserver"}, {"for c in etcd;", "start etcd"}, {"start --no-block etcd", "start etcd"},
+	{"mkdir -p " + ManifestsAside, "stop"}, {"for c in kube-apiserver;", "start kube-apiserver"}, {"for c in etcd;", "start etcd"}, {"start --no-block etcd", "start etcd"},
 	{"for c in kube-controller-manager kube-scheduler;", "start the rest"}, {"mv \"$d/member\"", "swap"}, {"ip link delete", "renew the pods"}, {"address show", "read the bridges"}, {"systemctl stop kubelet", "stop kubelet"},
-	{"systemctl restart kubelet", "restart kubelet"}, {"systemctl start kubelet", "start kubelet"}, {"rm -rf /var/lib/etcd/" + workFolder, "tidy"},
+	{"systemctl restart kubelet", "restart kubelet"}, {"systemctl start kubelet", "start kubelet"}, {"rm -rf /var/lib/etcd/" + WorkFolder, "tidy"},
 }
 
 // script runs the scripts of a restore, and leaves the others to planesFixture.

@@ -15,7 +15,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
-	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -46,7 +45,7 @@ func (r *restoreFixture) expectRestored() {
 				r.t.Errorf("etcdutl of %s was called with %s, want %s", n.Name, options, want)
 			}
 		}
-		for name, want := range map[string]bool{"/etc/kubernetes/manifests/kube-apiserver.yaml": true, "/etc/kubernetes/manifests/etcd.yaml": r.stacked, manifestsAside: false, "/var/lib/etcd/" + workFolder: false} {
+		for name, want := range map[string]bool{"/etc/kubernetes/manifests/kube-apiserver.yaml": true, "/etc/kubernetes/manifests/etcd.yaml": r.stacked, ManifestsAside: false, "/var/lib/etcd/" + WorkFolder: false} {
 			if _, err := os.Stat(r.dir + "/" + at + name); (err == nil) != want {
 				r.t.Errorf("%s of %s exists: %t", name, n.Name, err == nil)
 			}
@@ -61,7 +60,7 @@ func (r *restoreFixture) expectRestored() {
 	if _, there := r.nodes["worker-9"]; there {
 		r.t.Error("a node that has left the cluster is registered")
 	}
-	for _, key := range []string{keyRestored, contract.KeyProved} {
+	for _, key := range []string{KeyRestored, contract.KeyProved} {
 		if text := r.installed.Data[key]; text != "" {
 			r.t.Errorf("%s is still %q", key, text)
 		}
@@ -239,7 +238,7 @@ func TestRestoreThatIsKilled(t *testing.T) {
 					}
 					return
 				}
-				before, done := fmt.Sprintf("before change %d, after %v", at, r.did), r.installed.Data[keyRestored] != "" || r.now().Restored == "nightly"
+				before, done := fmt.Sprintf("before change %d, after %v", at, r.did), r.installed.Data[KeyRestored] != "" || r.now().Restored == "nightly"
 				r.killAt, r.did = 0, nil
 				r.in.Run = "edge-1-restore-5"
 				if _, err := r.run(); err != nil {
@@ -248,8 +247,8 @@ func TestRestoreThatIsKilled(t *testing.T) {
 				if again := slices.Contains(r.did, "cluster.yml master-1"); again == done {
 					t.Errorf("killed %s: the restore begins again: %t, want %t", before, again, !done)
 				}
-				if _, err := os.Stat(r.dir + "/machine-3/var/lib/etcd/" + workFolder); err == nil && r.now().Restored == "nightly" && !slices.Contains(r.did, "tidy master-1") {
-					_ = os.RemoveAll(r.dir + "/machine-3/var/lib/etcd/" + workFolder) // the task was killed after the record was complete
+				if _, err := os.Stat(r.dir + "/machine-3/var/lib/etcd/" + WorkFolder); err == nil && r.now().Restored == "nightly" && !slices.Contains(r.did, "tidy master-1") {
+					_ = os.RemoveAll(r.dir + "/machine-3/var/lib/etcd/" + WorkFolder) // the task was killed after the record was complete
 				}
 				r.expectRestored()
 				if t.Failed() {
@@ -343,36 +342,5 @@ func TestRestoreResetsOldControlPlanes(t *testing.T) {
 	}
 	if i, k := slices.Index(r.did, "clean host-3"), slices.Index(r.did, "key master-1"); i < 0 || k < i {
 		t.Errorf("the old control plane is not reset before the keys are written: %v", r.did)
-	}
-}
-
-func TestMarksOf(t *testing.T) {
-	var o nodeObject
-	o.Metadata.Labels = map[string]string{"node-role.kubernetes.io/control-plane": "", "site": "a_b.c", "bad": "$(reboot)", "; reboot": "x"}
-	o.Spec.Taints = []struct{ Key, Value, Effect string }{
-		{"node-role.kubernetes.io/control-plane", "", "NoSchedule"}, {"node.kubernetes.io/not-ready", "", "NoExecute"}, {"a", "`x`", "NoSchedule"}, {"b", "", "x;y"},
-	}
-	labels, taints := marksOf(o)
-	if labels != " node-role.kubernetes.io/control-plane= site=a_b.c" || taints != " node-role.kubernetes.io/control-plane=:NoSchedule" {
-		t.Errorf("labels %q, taints %q", labels, taints)
-	}
-}
-
-func TestPlacesOf(t *testing.T) {
-	planes := []contract.Node{{Name: "master-1", Address: "10.60.0.1"}}
-	good := etcd.Member{Name: "etcd1", PeerURLs: []string{"https://10.60.0.1:2380"}}
-	if all, err := placesOf([]etcd.Member{good}, planes); err != nil || initialCluster(all) != "etcd1=https://10.60.0.1:2380" {
-		t.Errorf("%v, %v", all, err)
-	}
-	for name, bad := range map[string]etcd.Member{
-		"no name":         {PeerURLs: good.PeerURLs},
-		"a script":        {Name: "$(reboot)", PeerURLs: good.PeerURLs},
-		"another machine": {Name: "etcd1", PeerURLs: []string{"https://10.60.0.2:2380"}},
-		"no TLS":          {Name: "etcd1", PeerURLs: []string{"http://10.60.0.1:2380"}},
-		"two addresses":   {Name: "etcd1", PeerURLs: []string{"https://10.60.0.1:2380", "https://10.60.0.1:2381"}},
-	} {
-		if all, err := placesOf([]etcd.Member{bad}, planes); err == nil {
-			t.Errorf("%s: accepted as %v", name, all)
-		}
 	}
 }

@@ -171,11 +171,7 @@ func TestCheckBackup(t *testing.T) {
 		r := newRestore(t, true, 1)
 		r.seal(func(m *backup.Manifest) { m.KubernetesVersion = version })
 		r.in.Request.KubernetesVersion = "1.35.4"
-		opened, err := backupCopy{open: r.open, sha256: r.in.Request.Restore.SHA256, key: string(r.in.BackupKey)}.read(t.Context(), io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = checkBackup(opened, r.in.Request, []contract.Node{{Name: "master-1"}})
+		err := CheckBackup(t.Context(), r.open, string(r.in.BackupKey), r.in.Request, []contract.Node{{Name: "master-1"}})
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", version, err)
 		}
@@ -191,17 +187,5 @@ func TestRestoreRevokesRoleBindings(t *testing.T) {
 	}
 	if got := strings.Join(r.bindings, " "); got != "bpa-viewers node-leases" {
 		t.Errorf("left: %s", got)
-	}
-}
-
-// The members receive the snapshot at the same time, so that the time grows with their number.
-func TestRestoreLimit(t *testing.T) {
-	r := &restoration{planes: make([]contract.Node, 5)}
-	if r.limit() != 30*time.Minute {
-		t.Errorf("without a copy: %s", r.limit())
-	}
-	r.backup = &backup.Open{Manifest: backup.Manifest{Files: []backup.FileSize{{Name: "x", Size: 1}, {Name: "y", Size: 8_000_000_000}}}}
-	if want := 30*time.Minute + 4000*time.Second; r.limit() != want {
-		t.Errorf("%s, want %s", r.limit(), want)
 	}
 }

@@ -8,9 +8,9 @@ func TestRolloutTrouble(t *testing.T) {
 		lost int
 		want string
 	}{
-		{rolledOut, 0, ""},
-		{unseen, 0, "Deployment kube-system/coredns was changed, and its controller has not seen the change yet"},
-		{noneNew, 0, "Deployment kube-system/coredns has 1 of 2 new pods, and 2 old ones"},
+		{"Deployment\tkube-system\tcoredns\t2\t2\t2\t2\t2\t2\t\t\t\t", 0, ""},
+		{"Deployment\tkube-system\tcoredns\t3\t2\t2\t2\t2\t2\t\t\t\t", 0, "Deployment kube-system/coredns was changed, and its controller has not seen the change yet"},
+		{"Deployment\tkube-system\tcoredns\t3\t3\t2\t3\t1\t2\t\t\t\t", 0, "Deployment kube-system/coredns has 1 of 2 new pods, and 2 old ones"},
 		{"Deployment\tkube-system\tcoredns\t2\t2\t2\t3\t2\t2\t\t\t\t", 0, "Deployment kube-system/coredns has 2 of 2 new pods, and 1 old ones"},
 		{"Deployment\tkube-system\tcoredns\t2\t2\t2\t2\t2\t1\t\t\t\t", 0, "Deployment kube-system/coredns has 1 of 2 pods available"},
 		{"Deployment\tkube-system\tcoredns\t2\t2\t0\t\t\t\t\t\t\t", 0, ""},

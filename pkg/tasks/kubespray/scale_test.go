@@ -13,52 +13,9 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
-
-// newReplacement returns a fixture of an installed cluster: master-1 and the workers. Then the last
-// worker got a new host, and is to be added.
-func newReplacement(t *testing.T, workers int) *fixture {
-	w := newFixture(t, workers)
-	w.in.Request.Complete = true
-	all := w.in.Nodes
-	w.in.Nodes = all[:len(all)-1]
-	if _, err := w.run(); err != nil {
-		t.Fatal(err)
-	}
-	w.stay(w.in.Nodes...)
-	w.in.Nodes = all
-	w.in.Playbook = contract.PlaybookScale
-	w.ran, w.done = nil, map[int]int{}
-	w.log.Reset()
-	for i := range w.servers {
-		w.done[i] = len(w.servers[i].Commands())
-	}
-	w.cluster = func(int) string {
-		return sessiontest.List(sessiontest.NodeJSON("master-1", "True", ""), sessiontest.NodeJSON("worker-1", "True", ""))
-	}
-	return w
-}
-
-// stay lets the controller report that these nodes are or may be installed.
-func (w *fixture) stay(nodes ...contract.Node) {
-	w.in.Request.Installed = nil
-	for _, n := range nodes {
-		w.in.Request.Installed = append(w.in.Request.Installed, n.Host)
-	}
-}
-
-// connected returns the nodes on which commands ran after the installation.
-func (w *fixture) connected() (names []string) {
-	for i, n := range w.in.Nodes {
-		if len(w.servers[i].Commands()) > w.done[i] {
-			names = append(names, n.Name)
-		}
-	}
-	return names
-}
 
 // The playbook is limited to the new node. Neither the task nor Ansible contacts a worker that stays.
 func TestReplacementTouchesOnlyTheNewNode(t *testing.T) {
@@ -95,19 +52,6 @@ func TestReplacementTouchesOnlyTheNewNode(t *testing.T) {
 	if diff := cmp.Diff([]string{"master-1.json", "worker-1.json", "worker-2.json"}, w.factsOf()); diff != "" {
 		t.Errorf("facts (-want +got):\n%s", diff)
 	}
-}
-
-// factsOf returns the files with facts of nodes that Ansible does not contact.
-func (w *fixture) factsOf() (names []string) {
-	w.t.Helper()
-	entries, err := os.ReadDir(filepath.Join(w.in.ScratchDir, "inventory/host_vars"))
-	if err != nil && !os.IsNotExist(err) {
-		w.t.Fatal(err)
-	}
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
 }
 
 // If every node is installed, no playbook runs and no node is changed. The health check still looks

@@ -13,8 +13,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-const depotCA = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
-
 func TestEveryNodeIsMadeToTrustTheDepot(t *testing.T) {
 	w := newFixture(t, 2)
 	w.in.Request.DepotCA = depotCA

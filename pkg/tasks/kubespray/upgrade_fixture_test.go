@@ -31,7 +31,7 @@ type upgrading struct {
 	// playing is called for each node that the playbook upgrades; false: the playbook fails there.
 	playing func(name string) bool
 	// workloads are objects of the cluster, by their names as in workload.String.
-	workloads map[string]*workload
+	workloads map[string]*fakeWorkload
 	leaders   int // grows with each renewal of the controller manager's lease; negative: it stays
 	// rebooting counts, for each machine, how often it is asked for its boot before it has booted
 	// again. onReboot returns the exit status of the command to reboot.
@@ -42,7 +42,7 @@ type upgrading struct {
 // newUpgrading returns a cluster with control plane nodes, of which each is a member of etcd, and
 // workers.
 func newUpgrading(t *testing.T, stacked bool, masters, workers int, nodes ...string) *upgrading {
-	u := &upgrading{planesFixture: newPlanes(t, stacked, masters, workers, masters), kubelets: map[string]string{}, servers: map[string]string{}, etcdNow: "3.5.30", silent: map[string]bool{}, workloads: map[string]*workload{}}
+	u := &upgrading{planesFixture: newPlanes(t, stacked, masters, workers, masters), kubelets: map[string]string{}, servers: map[string]string{}, etcdNow: "3.5.30", silent: map[string]bool{}, workloads: map[string]*fakeWorkload{}}
 	u.playing = func(string) bool { return true }
 	for _, n := range u.machines {
 		u.kubelets[n.Name], u.servers[n.Address] = "1.34.3", "1.34.3"
@@ -128,7 +128,7 @@ func (u *upgrading) status(command string, stdout io.Writer) int {
 
 // saves really runs the script that saves etcd.
 func (u *upgrading) saves(i int, command string, stdout, stderr io.Writer) (int, bool) {
-	if !strings.Contains(command, snapshotFolder) {
+	if !strings.Contains(command, SnapshotFolder) {
 		if status, known := u.patches(i, command, stdout, stderr); known {
 			return status, true
 		}
@@ -152,7 +152,7 @@ func (u *upgrading) saves(i int, command string, stdout, stderr io.Writer) (int,
 
 // snapshots returns the names of the snapshots on a machine.
 func (u *upgrading) snapshots(i int) (names []string) {
-	at := filepath.Join(u.dir, fmt.Sprintf("machine-%d", i+1), snapshotFolder)
+	at := filepath.Join(u.dir, fmt.Sprintf("machine-%d", i+1), SnapshotFolder)
 	files, _ := os.ReadDir(at)
 	for _, f := range files {
 		names = append(names, f.Name())

@@ -73,7 +73,7 @@ func TestSnapshotOfTheFirstAttempt(t *testing.T) {
 	if _, err := u.run(); err == nil {
 		t.Fatal("no error")
 	}
-	u.remove("machine-2" + snapshotFolder + "/" + u.snapshots(1)[0]) // somebody has deleted it
+	u.remove("machine-2" + SnapshotFolder + "/" + u.snapshots(1)[0]) // somebody has deleted it
 	if _, err := u.run(); err != nil || len(u.snapshots(1)) != 1 {
 		t.Errorf("snapshots %v, %v\n%s", u.snapshots(1), err, &u.log)
 	}

@@ -56,15 +56,15 @@ func TestIgnoredErrors(t *testing.T) {
 			if err := json.Unmarshal([]byte(c.vars), &r.Vars); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, ignoredErrors(r)); diff != "" {
+			if diff := cmp.Diff(c.want, IgnoredErrors(r)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}
-	if got := ignoredErrors(contract.Request{SecretVars: map[string]string{ignoreErrors: "digest"}}); got != nil {
+	if got := IgnoredErrors(contract.Request{SecretVars: map[string]string{IgnoreErrors: "digest"}}); got != nil {
 		t.Errorf("a variable in a Secret is overridden with %v", got)
 	}
-	if got := ignoredErrors(contract.Request{PluginVars: map[string]json.RawMessage{ignoreErrors: json.RawMessage(`["Port-10250"]`)}}); len(got) != 3 || got[0] != "Port-10250" {
+	if got := IgnoredErrors(contract.Request{PluginVars: map[string]json.RawMessage{IgnoreErrors: json.RawMessage(`["Port-10250"]`)}}); len(got) != 3 || got[0] != "Port-10250" {
 		t.Errorf("the variable of a plugin becomes %v", got)
 	}
 }
@@ -108,9 +108,9 @@ func TestUpgradeOfControlPlanes(t *testing.T) {
 func TestSnapshots(t *testing.T) {
 	u := newUpgrading(t, false, 1, 1, "master-1")
 	for _, name := range []string{"etcd-1.31.0-to-1.32.0-1.db", "etcd-1.32.0-to-1.33.0-2.db", "etcd-1.33.0-to-1.34.3-3.db", "etcd-1.33.0-to-1.34.3-4.db", "etcd-1.33.0-to-1.34.3-5.db", "etcd-1.33.0-to-1.34.3-6.db.part"} {
-		u.write("machine-1"+snapshotFolder+"/"+name, name)
+		u.write("machine-1"+SnapshotFolder+"/"+name, name)
 	}
-	u.age("machine-1" + snapshotFolder)
+	u.age("machine-1" + SnapshotFolder)
 	for name, tc := range map[string]struct{ change, undo func() }{
 		"the checksum is wrong": {func() { u.write("cluster/etcd.db", strings.Repeat("x", 99)) }, func() {}},
 		"the disk is full":      {func() { u.write("cluster/free", "1000") }, func() { u.write("cluster/free", "99999999") }},
@@ -142,7 +142,7 @@ func TestSnapshots(t *testing.T) {
 		!strings.HasPrefix(got[3], "etcd-1.34.3-to-1.35.4-") {
 		t.Errorf("snapshots %v", got)
 	}
-	u.expectModes("machine-1"+snapshotFolder, 0o700, 0o600)
+	u.expectModes("machine-1"+SnapshotFolder, 0o700, 0o600)
 }
 
 // Etcd 3.6 does not follow a version of 3.5 that can bring back removed members, and no version follows a

@@ -55,14 +55,14 @@ func TestUpgradeThatBreaksAWorkload(t *testing.T) {
 func TestUpgradeWithWorkloadsThatDoNotCount(t *testing.T) {
 	for name, tc := range map[string]struct {
 		available, wanted int
-		after             func(u *upgrading, w *workload)
+		after             func(u *upgrading, w *fakeWorkload)
 		logs              string
 	}{
-		"broken before":       {0, 2, func(*upgrading, *workload) {}, "not available before the upgrade, so not waited for: Deployment shop/web (0/2)\n"},
-		"deleted":             {2, 2, func(u *upgrading, _ *workload) { delete(u.workloads, "Deployment shop/web") }, "  2 workloads available\n"},
-		"scaled to 0":         {2, 2, func(_ *upgrading, w *workload) { w.available, w.wanted = 0, 0 }, "  2 workloads available\n"},
-		"scaled down":         {2, 2, func(_ *upgrading, w *workload) { w.available, w.wanted = 1, 1 }, "  2 workloads available\n"},
-		"no replica, created": {0, 0, func(_ *upgrading, w *workload) { w.wanted = 1 }, "1 workload available now"},
+		"broken before":       {0, 2, func(*upgrading, *fakeWorkload) {}, "not available before the upgrade, so not waited for: Deployment shop/web (0/2)\n"},
+		"deleted":             {2, 2, func(u *upgrading, _ *fakeWorkload) { delete(u.workloads, "Deployment shop/web") }, "  2 workloads available\n"},
+		"scaled to 0":         {2, 2, func(_ *upgrading, w *fakeWorkload) { w.available, w.wanted = 0, 0 }, "  2 workloads available\n"},
+		"scaled down":         {2, 2, func(_ *upgrading, w *fakeWorkload) { w.available, w.wanted = 1, 1 }, "  2 workloads available\n"},
+		"no replica, created": {0, 0, func(_ *upgrading, w *fakeWorkload) { w.wanted = 1 }, "1 workload available now"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := newUpgrading(t, false, 1, 2, "worker-1")
@@ -175,17 +175,17 @@ func TestUpgradeWithManyWorkloads(t *testing.T) {
 	t.Parallel()
 	u := newUpgrading(t, false, 1, 2, "worker-1")
 	u.in.HealthLimit = 2 * time.Second
-	for i := range maxNoted + 20 {
+	for i := range MaxNoted + 20 {
 		u.runs(fmt.Sprintf("Deployment shop/web-%04d", i), 1, 1)
 		u.runs(fmt.Sprintf("Deployment shop/broken-%04d", i), 0, 1)
 	}
-	last := fmt.Sprintf("Deployment shop/web-%04d", maxNoted+19)
+	last := fmt.Sprintf("Deployment shop/web-%04d", MaxNoted+19)
 	u.after(func() { u.workloads[last].available = 0 })
 	_, err := u.run()
 	if f := task.FailureOf(err); !strings.Contains(f.Message, last+" (0/1)") {
 		t.Errorf("%+v", f)
 	}
-	if n := u.stored(); len(n.Names) != maxNoted || n.More != 20 {
+	if n := u.stored(); len(n.Names) != MaxNoted || n.More != 20 {
 		t.Errorf("%d names and %d more", len(n.Names), n.More)
 	}
 	for _, want := range []string{"Deployment shop/broken-0009 (0/1), and 510 more\n", "the next one waits for the first 500 of them"} {

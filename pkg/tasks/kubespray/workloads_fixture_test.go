@@ -13,9 +13,18 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
+// fakeWorkload is a workload of the cluster, or an API service.
+type fakeWorkload struct {
+	kind, namespace, name string
+	wanted, available     int
+}
+
+// works reports whether all wanted replicas are available.
+func (w fakeWorkload) works() bool { return w.available >= w.wanted }
+
 // runs adds a workload "Deployment shop/web" or "APIService name".
 func (u *upgrading) runs(what string, available, wanted int) {
-	w := workload{available: available, wanted: wanted}
+	w := fakeWorkload{available: available, wanted: wanted}
 	w.kind, w.name, _ = strings.Cut(what, " ")
 	if namespace, name, both := strings.Cut(w.name, "/"); both {
 		w.namespace, w.name = namespace, name
@@ -24,7 +33,7 @@ func (u *upgrading) runs(what string, available, wanted int) {
 }
 
 // object returns the workload as the API server has it.
-func (w workload) object() map[string]any {
+func (w fakeWorkload) object() map[string]any {
 	o := map[string]any{"kind": w.kind, "metadata": map[string]any{"name": w.name, "namespace": w.namespace}}
 	switch w.kind {
 	case "DaemonSet":
@@ -50,7 +59,7 @@ func (u *upgrading) printWorkloads(command string, stdout io.Writer) int {
 	_, template, _ := strings.Cut(rest, "jsonpath='")
 	var items []any
 	for _, w := range u.workloads {
-		if slices.Contains(strings.Split(what, ","), resources[w.kind]) {
+		if slices.Contains(strings.Split(what, ","), ResourceOf(w.kind)) {
 			items = append(items, w.object())
 		}
 	}
@@ -91,7 +100,7 @@ func (u *upgrading) after(change func()) {
 }
 
 // stored returns the stored list.
-func (u *upgrading) stored() (n noted) {
+func (u *upgrading) stored() (n Noted) {
 	u.t.Helper()
 	if err := json.Unmarshal([]byte(u.installed.Data[contract.KeyAvailable]), &n); err != nil {
 		u.t.Fatal(err)
