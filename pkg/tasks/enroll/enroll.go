@@ -1,11 +1,8 @@
 package enroll
 
 import (
-	"context"
-
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
-	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -33,9 +30,4 @@ func (m Mounts) Fill(in *session.Input, namespace, provisioning string) (siteKey
 		return nil, err
 	}
 	return node.ReadFile(m.SiteSSHDir, node.KeyFile)
-}
-
-// Run enrolls the hosts of a run. Twice equals once.
-func Run(ctx context.Context, in session.Input, siteKey []byte, ports session.Ports) error {
-	return kubespray.Enroll(ctx, in, siteKey, ports)
 }

@@ -4,8 +4,12 @@ import (
 	"context"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/join"
+	"github.com/akraino-icn/bpa/pkg/operate/remove"
 	"github.com/akraino-icn/bpa/pkg/operate/reset"
+	"github.com/akraino-icn/bpa/pkg/operate/restore"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
+	"github.com/akraino-icn/bpa/pkg/operate/upgrade"
 )
 
 // Run installs a cluster, removes nodes from it if the playbook is contract.PlaybookRemove, upgrades
@@ -23,18 +27,18 @@ func operationOf(in session.Input) session.Operation {
 	case contract.PlaybookReset:
 		return reset.Run
 	case contract.PlaybookRemove:
-		return remove
+		return remove.Run
 	case contract.PlaybookUpgrade:
-		return upgrade
+		return upgrade.Run
 	case contract.PlaybookInstall:
 		switch in.Request.Operation {
 		case contract.OperationAddControlPlane:
-			return addControlPlane
+			return join.AddControlPlane
 		case contract.OperationConfigure:
-			return configure
+			return upgrade.Configure
 		case contract.OperationRestore:
-			return restore
+			return restore.Run
 		}
 	}
-	return install
+	return join.Install
 }

@@ -1,4 +1,4 @@
-package kubespray
+package kubespray_test
 
 import (
 	"os"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
+	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
@@ -23,7 +24,7 @@ func TestOnlyAnInstallationReadsTheInventory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mounts := Mounts{RequestDir: dir, InventoryDir: dir, SSHDir: dir}
+	mounts := kubespray.Mounts{RequestDir: dir, InventoryDir: dir, SSHDir: dir}
 	in := session.Input{Playbook: contract.PlaybookReset}
 	if err := mounts.Fill(&in, "site", "edge-1"); err != nil || len(in.Nodes) != 1 || string(in.PrivateKey) != "key" {
 		t.Errorf("reset: %+v, %v", in, err)

@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/remove"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
+	"github.com/akraino-icn/bpa/pkg/operate/upgrade"
 )
 
 // Records are what the task stores about a cluster and its machines. They are exported for a test that plays runs
@@ -81,10 +83,10 @@ func (r *Records) Nodes(listed []contract.Node, leave []string) []contract.Node 
 
 // Leave takes the nodes that leave out of the record, except those with an error.
 func (r *Records) Leave(ctx context.Context, leave []contract.Node, errs []error) error {
-	return strike(ctx, r.store, r.installed, leave, errs)
+	return remove.Strike(ctx, r.store, r.installed, leave, errs)
 }
 
 // Upgrade returns the records of a run that upgrades nodes, or that applies variables.
-func (r *Records) Upgrade(ctx context.Context, request contract.Request) (*upgradeRecords, error) {
-	return recordsOf(ctx, r.store, r.installed, request)
+func (r *Records) Upgrade(ctx context.Context, request contract.Request) (*upgrade.Records, error) {
+	return upgrade.ReadRecords(ctx, r.store, r.installed, request)
 }
