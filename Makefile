@@ -135,7 +135,7 @@ integration: build ## Test with real servers and clients: kube-apiserver, Metal3
 	$(call debian,genisoimage,genisoimage)
 	$(call debian,fuser,psmisc)
 	go test ./pkg/bundle/debian ./pkg/depot/apt ./pkg/depot/tlscert -tags integration -count=1
-	go test ./pkg/operate/prepare -tags integration -run RealApt -count=1
+	go test ./pkg/operate/prepare ./pkg/operate/upgrade -tags integration -run RealApt -count=1
 	$(call debian,systemd-analyze,systemd)
 	go test -C bootstrap ./internal/cluster ./internal/config -tags integration -run "Metal3|Systemd|Secrets" -count=1
 	go test -C bootstrap ./internal/restore -tags integration -count=1 -timeout 15m

@@ -32,7 +32,7 @@ func Install(ctx context.Context, in session.Input, key ssh.Key, ports session.P
 	if in, err = cluster.WithSick(ctx, in, key, known.Pins, ports); err != nil {
 		return "", err
 	}
-	if in.Played == digest(in) && ClusterRecord(known, in) {
+	if in.Played == digest(in) && wasInstalled(known, in) {
 		fmt.Fprintf(ports.Log, "An earlier run of %s succeeded with the same inventory, so it does not run again\n", in.Playbook)
 		return "the playbook succeeded in an earlier run", cluster.Finish(ctx, in, key, known.Pins, ports, progress)
 	}
@@ -108,10 +108,10 @@ func digest(in session.Input) string {
 	return inventory.Inventory{HostsINI: in.HostsINI, GroupVars: in.GroupVars}.Digest()
 }
 
-// ClusterRecord reports whether the playbook can have run on the machines of all nodes: their host keys
+// wasInstalled reports whether the playbook can have run on the machines of all nodes: their host keys
 // are pinned, and no host was reset since. The digest of the inventory does not say this, because a
 // new host can have the address of the old one.
-func ClusterRecord(c session.Contact, in session.Input) bool {
+func wasInstalled(c session.Contact, in session.Input) bool {
 	return !slices.ContainsFunc(in.Nodes, func(n contract.Node) bool {
 		return c.Pins.Of(n.HostUID) == nil || c.States[n.HostUID] != contract.HostUsed
 	})

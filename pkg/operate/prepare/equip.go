@@ -34,8 +34,8 @@ func Nodes(ctx context.Context, in session.Input, key ssh.Key, c session.Contact
 	return session.Worst(in, visits)
 }
 
-// equipNode prepares one node. It accepts only the host key that ProbeNode has seen. This makes sure
-// that it changes the machine that ProbeNode has checked.
+// equipNode prepares one node. It accepts only the host key that session.ProbeNode has seen. This makes sure
+// that it changes the machine that session.ProbeNode has checked.
 func equipNode(ctx context.Context, in session.Input, n contract.Node, key ssh.Key, aptKey []byte, seen session.Visit, ports session.Ports) (notes []string, err error) {
 	conn, err := session.Dial(ctx, in, n, key, seen.Key, ports)
 	if err != nil {

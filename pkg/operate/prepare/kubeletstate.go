@@ -27,7 +27,7 @@ const stateScript = `c=/etc/kubernetes/kubelet-config.yaml; [ -e "$c" ] || c=/va
 	`had=$(tr -d "[:space:]" <"$s" | grep -o "policyName.:.[A-Za-z]*"); had=${had##*[!A-Za-z]}; ` +
 	`if [ "$had" ] && [ "$had" != "$want" ]; then rm -f "$s"; echo "BPA removed $s: its policy is $had, and that of the kubelet is $want"; fi; done; exit 0`
 
-// stateDropIn is the content of KubeletDropIn. $ and % have a meaning in units. The kubelet starts even if the
+// stateDropIn is the content of session.KubeletDropIn. $ and % have a meaning in units. The kubelet starts even if the
 // script fails.
 var stateDropIn = "# Written by BPA.\n[Service]\nExecStartPre=-/bin/sh -c '" + strings.NewReplacer("$", "$$", "%", "%%").Replace(stateScript) + "'\n"
 

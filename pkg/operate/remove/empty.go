@@ -67,7 +67,7 @@ func (r *remover) part(from, share int) func(percent int, step string) {
 	return func(percent int, step string) { r.progress.Set(from+percent*share/100, step) }
 }
 
-// WithInventory returns the input with the inventory of the cluster and the nodes that leave. A
+// withInventory returns the input with the inventory of the cluster and the nodes that leave. A
 // node without an address is not in it, and neither is a lost one: kubespray works through the first
 // control plane.
 func (r *remover) withInventory() session.Input {

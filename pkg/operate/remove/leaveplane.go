@@ -54,12 +54,12 @@ func (r *remover) leaveControlPlane(ctx context.Context) error {
 	return p.UseServers(ctx, r.part(leaveFrom, leaveShare))
 }
 
-// CheckServer refuses a removal that would cut off the workers that stay.
+// checkServer refuses a removal that would cut off the workers that stay.
 func (r *remover) checkServer(ctx context.Context) error {
 	return controlplane.CheckServer(ctx, r.w, r.in.For(r.stay()), node.ControlPlanes(r.leave))
 }
 
-// UpdateProxies updates the proxies of the workers that stay, if control planes leave. It also does
+// updateProxies updates the proxies of the workers that stay, if control planes leave. It also does
 // this if they have left in an earlier attempt, because workers that were not Ready were left out.
 func (r *remover) updateProxies(ctx context.Context) error {
 	if len(node.ControlPlanes(r.leave)) == 0 && r.in.Request.Operation != contract.OperationRemoveControlPlane {

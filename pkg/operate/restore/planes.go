@@ -184,7 +184,7 @@ func (r *restoration) startServers(ctx context.Context, made map[string]nodeObje
 	return r.correct(ctx)
 }
 
-// StartPods starts static pods that were stopped.
+// startPods starts static pods that were stopped.
 func (r *restoration) startPods(ctx context.Context, step, components string) error {
 	return r.eachPlane(ctx, step, func(ctx context.Context, _ contract.Node, conn node.Connection) error {
 		_, err := r.sh(ctx, conn, fmt.Sprintf(startScript, manifestsAside, components))

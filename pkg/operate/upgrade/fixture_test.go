@@ -279,7 +279,7 @@ func vars(text string) (all map[string]json.RawMessage) {
 	return all
 }
 
-// ExpectDid checks the changes, without the marks on the machines, which are written in parallel.
+// expectDid checks the changes, without the marks on the machines, which are written in parallel.
 func (u *upgrading) expectDid(want ...string) {
 	u.T.Helper()
 	u.Did = slices.DeleteFunc(u.Did, func(what string) bool { return strings.HasPrefix(what, "mark ") })

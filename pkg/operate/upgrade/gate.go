@@ -84,7 +84,7 @@ func (u *upgrader) retry() string {
 	return fmt.Sprintf("kubectl bpa retry %s -n %s", u.in.Request.Provisioning, u.in.Request.Namespace)
 }
 
-// CheckQuorum checks that etcd has a majority while the control plane node of the batch is upgraded.
+// checkQuorum checks that etcd has a majority while the control plane node of the batch is upgraded.
 func (u *upgrader) checkQuorum(ctx context.Context) error {
 	for _, n := range node.ControlPlanes(u.batch) {
 		if err := u.spares(ctx, n); err != nil {
@@ -106,7 +106,7 @@ func (u *upgrader) spares(ctx context.Context, n contract.Node) error {
 	})
 }
 
-// OnEtcd calls do with a client of etcd on a control plane, if possible on one that is not upgraded.
+// onEtcd calls do with a client of etcd on a control plane, if possible on one that is not upgraded.
 func (u *upgrader) onEtcd(ctx context.Context, do func(etcd.Client) error) error {
 	ready, err := u.w.Registered(ctx)
 	if err != nil {
