@@ -28,7 +28,7 @@ func (p Group) servers(ctx context.Context) ([]string, error) {
 		if n.Etcd == "" {
 			continue
 		}
-		host, err := URLHost(n)
+		host, err := hostOf(n)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +127,7 @@ func writeServers(wanted []string) string {
 
 // AwaitServer waits until the API server of a control plane runs with its manifest and is ready.
 func (p Group) AwaitServer(ctx context.Context, n contract.Node, m Manifest) error {
-	host, err := URLHost(n)
+	host, err := hostOf(n)
 	if err != nil {
 		return err
 	}

@@ -59,8 +59,8 @@ func (p Group) Must(ctx context.Context, n contract.Node, step, script string) (
 const OnPath = `set -eu; PATH="$PATH:/usr/local/bin:/opt/bin"; export PATH KUBECONFIG=/etc/kubernetes/admin.conf
 `
 
-// URLHost returns the address of a node as a part of a URL. The result is safe in a script.
-func URLHost(n contract.Node) (string, error) {
+// hostOf returns the address of a node as a part of a URL. The result is safe in a script.
+func hostOf(n contract.Node) (string, error) {
 	ip, err := netip.ParseAddr(n.Address)
 	if err != nil || ip.Zone() != "" {
 		return "", task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the address %q of node %s is no IP address", n.Address, n.Name))
@@ -120,7 +120,7 @@ if [ -e /run/bpa-restart-kubelet ]; then systemctl restart kubelet; rm -f /run/b
 // perGone returns a part of a script for each control plane that is gone. In part, the arguments are
 // its address, this address as a regular expression, and the address of n.
 func (p Group) perGone(n contract.Node, part string) (string, error) {
-	own, err := URLHost(n)
+	own, err := hostOf(n)
 	if err != nil {
 		return "", err
 	}
@@ -129,7 +129,7 @@ func (p Group) perGone(n contract.Node, part string) (string, error) {
 		if g.Address == "" || g.Address == n.Address { // a new machine may have the address of the old one
 			continue
 		}
-		address, err := URLHost(g)
+		address, err := hostOf(g)
 		if err != nil {
 			return "", err
 		}
