@@ -66,7 +66,7 @@ printf 'kube-apiserver\0--etcd-servers=%s\0' "$1" >"$M/proc/77/cmdline"`,
 "replace --filename -") cat >"$C/new"; mv "$C/new" "$C/cluster-info";;
 "--namespace kube-system get configmap kubeadm-config --output jsonpath={.data.ClusterConfiguration}") cat "$C/kubeadm-config";;
 "--server https://$A:6443 --request-timeout=5s get --raw /readyz") echo ok;;
-*) echo "kubectl $*" >&2; exit 1;; esac`,
+*) echo "the program kubectl got $*" >&2; exit 1;; esac`,
 	"systemctl": `echo "$*" >>"$M/systemctl.log"`,
 	"crictl": `case "$*" in
 "pods --quiet") echo a; echo b;;
