@@ -115,7 +115,7 @@ func readHostStates(text string) contract.HostStates {
 	return states
 }
 
-// ReadClusterRecord returns nil if there is no record, or if it cannot be parsed. It is then rebuilt: see Seen.Remember.
+// readInstalled returns nil if there is no record, or if it cannot be parsed. It is then rebuilt: see Seen.Remember.
 func readInstalled(text string) *contract.Installed {
 	installed := &contract.Installed{}
 	if text == "" || json.Unmarshal([]byte(text), installed) != nil || len(installed.Nodes) == 0 {

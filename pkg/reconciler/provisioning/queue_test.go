@@ -57,7 +57,7 @@ func crowd(t *testing.T, limit int, objects ...runtime.Object) *fixture {
 	return w
 }
 
-// VisitAll reconciles these Provisionings with several workers. Nothing updates the caches meanwhile.
+// visitAll reconciles these Provisionings with several workers. Nothing updates the caches meanwhile.
 func (w *fixture) visitAll(t *testing.T, keys []key) {
 	t.Helper()
 	work, r := make(chan key), w.reconciler(t)

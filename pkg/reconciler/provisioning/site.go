@@ -135,7 +135,7 @@ func (r *Reconciler) observeHosts(ctx context.Context, p *v1alpha1.Provisioning,
 	return nil
 }
 
-// URLHost converts a host into the facts that package plan needs.
+// hostOf converts a host into the facts that package plan needs.
 func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
 	return plan.HostOf(ownerOf(p), p.ClusterUID(), h)
 }

@@ -68,7 +68,7 @@ func (w *simSite) power() {
 	}
 }
 
-// FactsOf returns the facts of a host. The object never changes, so its facts are the same each time.
+// factsOf returns the facts of a host. The object never changes, so its facts are the same each time.
 func (w *simSite) factsOf(h *metal3.BareMetalHost) hosts.Host {
 	known, ok := w.facts[h]
 	if !ok {
