@@ -135,7 +135,7 @@ integration: build ## Test with real servers and clients: kube-apiserver, Metal3
 	$(call debian,genisoimage,genisoimage)
 	$(call debian,fuser,psmisc)
 	go test ./pkg/bundle/debian ./pkg/depot/apt ./pkg/depot/tlscert -tags integration -count=1
-	go test ./pkg/tasks/kubespray -tags integration -run RealApt -count=1
+	go test ./pkg/operate/prepare ./pkg/operate/upgrade -tags integration -run RealApt -count=1
 	$(call debian,systemd-analyze,systemd)
 	go test -C bootstrap ./internal/cluster ./internal/config -tags integration -run "Metal3|Systemd|Secrets" -count=1
 	go test -C bootstrap ./internal/restore -tags integration -count=1 -timeout 15m
@@ -168,7 +168,7 @@ survival: build ## Kill, "reboot" and take down a second bootstrap machine in a 
 
 e2e: up plugin ansible-core ## Test an installation with plugins and its reset, each failure that it can meet, a deletion in the middle, the stand-in, eight steps of a year
 	go test ./pkg/tasks/software ./pkg/tasks/playbook/acceleration -tags integration -run "Real|ModuleActions|Plugins" -count=1 -timeout 20m
-	go test ./pkg/tasks/kubespray -tags integration -run RealPrefetch -count=1 -timeout 5m
+	go test ./pkg/operate/play -tags integration -run RealPrefetch -count=1 -timeout 5m
 	go test ./pkg/tasks/seedregistry ./pkg/tasks/backup ./pkg/tasks/playbook/acceleration -tags e2e -count=1 -v -timeout 20m
 	go test ./test/ansible -tags e2e -run TestImportant -count=1 -v -timeout 15m
 ifneq ($(KUBESPRAY),)

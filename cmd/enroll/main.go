@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/enroll"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
-	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 func main() {
-	var in kubespray.Input
+	var in session.Input
 	var mounts enroll.Mounts
 	provisioning := flag.String("provisioning", "", "name of the Provisioning")
 	namespace := flag.String("namespace", "", "namespace of the Provisioning")
@@ -38,11 +38,11 @@ func main() {
 		if err != nil {
 			return nil, err
 		}
-		return nil, enroll.Run(ctx, in, siteKey, kubespray.Ports{
+		return nil, enroll.Run(ctx, in, siteKey, session.Ports{
 			Dial:       node.DialSSH,
 			KnownHosts: kube.NewStore(maps, contract.KnownHostsName(*provisioning)),
 			Installed:  kube.NewStore(maps, contract.InstalledName(*provisioning)),
-			Machines:   kubespray.OnMachines{},
+			Machines:   session.OnMachines{},
 			Log:        os.Stdout,
 		})
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/client"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -22,7 +23,7 @@ import (
 )
 
 func main() {
-	var in kubespray.Input
+	var in session.Input
 	var mounts kubespray.Mounts
 	provisioning := flag.String("provisioning", "", "name of the Provisioning")
 	namespace := flag.String("namespace", "", "namespace of the Provisioning")
@@ -51,7 +52,7 @@ func main() {
 		if err != nil {
 			return nil, err
 		}
-		out, err := kubespray.Run(ctx, in, kubespray.Ports{
+		out, err := kubespray.Run(ctx, in, session.Ports{
 			Dial:       node.DialSSH,
 			Playbook:   process.Play,
 			StartPods:  podstart.Check,
@@ -59,7 +60,7 @@ func main() {
 			Progress:   kube.NewStore(maps, contract.ProgressName(*provisioning)),
 			Installed:  kube.NewStore(maps, contract.InstalledName(*provisioning)),
 			Software:   kube.NewStore(maps, contract.SoftwareName(*provisioning)),
-			Machines:   kubespray.OnMachines{},
+			Machines:   session.OnMachines{},
 			Copy:       download,
 			PackageKey: packageKey,
 			Log:        os.Stdout,

@@ -1,10 +1,8 @@
 package enroll
 
 import (
-	"context"
-
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -18,7 +16,7 @@ type Mounts struct {
 
 // Fill reads the workspaces into the input, and returns the private key of the site. It fails if the request is
 // not for the given Provisioning.
-func (m Mounts) Fill(in *kubespray.Input, namespace, provisioning string) (siteKey []byte, err error) {
+func (m Mounts) Fill(in *session.Input, namespace, provisioning string) (siteKey []byte, err error) {
 	if in.Request, err = task.ReadRequest(m.RequestDir, namespace, provisioning); err != nil {
 		return nil, err
 	}
@@ -32,9 +30,4 @@ func (m Mounts) Fill(in *kubespray.Input, namespace, provisioning string) (siteK
 		return nil, err
 	}
 	return node.ReadFile(m.SiteSSHDir, node.KeyFile)
-}
-
-// Run enrolls the hosts of a run. Twice equals once.
-func Run(ctx context.Context, in kubespray.Input, siteKey []byte, ports kubespray.Ports) error {
-	return kubespray.Enroll(ctx, in, siteKey, ports)
 }

@@ -1,4 +1,4 @@
-package kubespray
+package kubespray_test
 
 import (
 	"bytes"
@@ -20,33 +20,37 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/play"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
+	"github.com/akraino-icn/bpa/pkg/tasks/kubespray/kubespraytest"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook/acceleration"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 func TestRun(t *testing.T) {
-	w := newFixture(t, 2)
-	w.progress.data = map[string]string{keyTasks: `{"cluster.yml 2":40,"reset.yml 3":3}`}
-	out, err := w.run()
+	w := kubespraytest.New(t, 2)
+	w.Progress.Data = map[string]string{"tasks.json": `{"cluster.yml 2":40,"reset.yml 3":3}`}
+	out, err := w.Run()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, &w.log)
+		t.Fatalf("%v\n%s", err, &w.Log)
 	}
 	if want := "2 nodes: ok=18 changed=14 failed=0 unreachable=0 in 4s"; out.Recap != want {
 		t.Errorf("recap %q, want %q", out.Recap, want)
 	}
 	var progress contract.Progress
-	if err := json.Unmarshal([]byte(w.progress.data[contract.KeyProgress]), &progress); err != nil {
+	if err := json.Unmarshal([]byte(w.Progress.Data[contract.KeyProgress]), &progress); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(contract.Progress{Run: "edge-1-install-1", Percent: 100, Step: "The cluster is healthy"}, progress); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}
-	if got := w.progress.data[keyTasks]; got != `{"cluster.yml 2":11,"reset.yml 3":3}` {
+	if got := w.Progress.Data["tasks.json"]; got != `{"cluster.yml 2":11,"reset.yml 3":3}` {
 		t.Errorf("tasks remembered: %s", got)
 	}
-	log := w.log.String()
+	log := w.Log.String()
 	for _, want := range []string{"master-1", "first contact", "PLAY [Prepare nodes]", "RECAP", "3 nodes and all system pods are Ready", out.Recap} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log does not contain %q:\n%s", want, log)
@@ -58,10 +62,10 @@ func TestRun(t *testing.T) {
 }
 
 func TestWhatAnsibleIsGiven(t *testing.T) {
-	w := newFixture(t, 1)
-	scratch := w.in.ScratchDir
+	w := kubespraytest.New(t, 1)
+	scratch := w.In.ScratchDir
 	files := map[string]os.FileMode{}
-	w.play = func(c process.Command, stdout, stderr io.Writer) int {
+	w.Play = func(c process.Command, stdout, stderr io.Writer) int {
 		for _, name := range []string{"key", "known_hosts", "inventory/hosts.ini", "inventory/group_vars/all/bpa.json"} {
 			info, err := os.Stat(filepath.Join(scratch, name))
 			if err != nil {
@@ -70,10 +74,10 @@ func TestWhatAnsibleIsGiven(t *testing.T) {
 			}
 			files[name] = info.Mode().Perm()
 		}
-		return recorded("green", 0)(c, stdout, stderr)
+		return kubespraytest.Recorded("green", 0)(c, stdout, stderr)
 	}
 	for range 2 { // files of an earlier run may be in the scratch folder
-		if _, err := w.run(); err != nil {
+		if _, err := w.Run(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,9 +85,9 @@ func TestWhatAnsibleIsGiven(t *testing.T) {
 	if diff := cmp.Diff(want, files); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	c := w.ran[0]
+	c := w.Ran[0]
 	wantArgs := []string{"ansible-playbook", "-b", "-i", scratch + "/inventory/hosts.ini", "--private-key", scratch + "/key", "--forks", "5", "-e", "@" + scratch + "/extra-vars.json", "cluster.yml"}
-	if diff := cmp.Diff(wantArgs, c.Args); diff != "" || c.Dir != w.in.PlaybooksDir {
+	if diff := cmp.Diff(wantArgs, c.Args); diff != "" || c.Dir != w.In.PlaybooksDir {
 		t.Errorf("in %s, arguments (-want +got):\n%s", c.Dir, diff)
 	}
 	for _, env := range []string{"ANSIBLE_STDOUT_CALLBACK=ansible.posix.jsonl", "ANSIBLE_CALLBACKS_ENABLED=", "ANSIBLE_HOST_KEY_CHECKING=True", "HOME=" + scratch} {
@@ -112,9 +116,9 @@ func TestWhatAnsibleIsGiven(t *testing.T) {
 // OpenSSH rejects a key if its last line has no line end. This happens when a user pastes the key
 // into a Secret.
 func TestKeyEndsItsLine(t *testing.T) {
-	in := newFixture(t, 0).in
+	in := kubespraytest.New(t, 0).In
 	in.PrivateKey = bytes.TrimSpace(in.PrivateKey)
-	f, err := prepare(in, nil)
+	f, err := play.Prepare(in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,10 +130,10 @@ func TestKeyEndsItsLine(t *testing.T) {
 // OpenSSH rejects a key with Windows line ends and reports "error in libcrypto". Go's parser
 // accepts such a key.
 func TestKeyHasLineEndsOfUnix(t *testing.T) {
-	in := newFixture(t, 0).in
+	in := kubespraytest.New(t, 0).In
 	unix := append(bytes.TrimSpace(in.PrivateKey), '\n')
 	in.PrivateKey = bytes.ReplaceAll(unix, []byte("\n"), []byte("\r\n"))
-	f, err := prepare(in, nil)
+	f, err := play.Prepare(in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,10 +151,10 @@ func TestKeyHasLineEndsOfUnix(t *testing.T) {
 // inventory cannot override them. No other variable of the inventory is passed as an extra
 // variable.
 func TestTablesOfChecksumsAreExtraVariables(t *testing.T) {
-	in := newFixture(t, 0).in
+	in := kubespraytest.New(t, 0).In
 	in.Request.SwitchedOff = []string{acceleration.Variables}
 	in.GroupVars = []byte(`{"kubelet_checksums": {"amd64": {"1.35.99": "x"}}, "runc_checksums": {}, "ansible_ssh_args": "-o StrictHostKeyChecking=no"}`)
-	f, err := prepare(in, nil)
+	f, err := play.Prepare(in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,15 +172,15 @@ func TestTablesOfChecksumsAreExtraVariables(t *testing.T) {
 // The variables that accelerate kubespray are extra variables of the run, so the inventory and its
 // digest do not depend on them. Those of the operation override them.
 func TestAccelerationIsNoPartOfTheInventory(t *testing.T) {
-	in := newFixture(t, 0).in
-	in.extra = map[string]any{"etcd_retries": 3}
+	in := kubespraytest.New(t, 0).In
+	in.ExtraVars = map[string]any{"etcd_retries": 3}
 	for _, test := range []struct {
 		off        []string
 		pulls      any
 		strategies bool
 	}{{nil, false, true}, {[]string{acceleration.All}, nil, false}} {
 		in.Request.SwitchedOff = test.off
-		f, err := prepare(in, nil)
+		f, err := play.Prepare(in, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,21 +201,21 @@ func TestAccelerationIsNoPartOfTheInventory(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	for name, spoil := range map[string]func(*Input){
-		"no nodes":             func(in *Input) { in.Nodes = nil },
-		"no control plane":     func(in *Input) { in.Nodes[0].Roles = []string{contract.RoleWorker} },
-		"no address":           func(in *Input) { in.Nodes[0].Address = "" },
-		"option as a playbook": func(in *Input) { in.Playbook = "--version.yml" },
-		"playbook elsewhere":   func(in *Input) { in.Playbook = "../cluster.yml" },
-		"playbook missing":     func(in *Input) { in.Playbook = "scale.yml" },
-		"no key":               func(in *Input) { in.PrivateKey = []byte("nonsense") },
+	for name, spoil := range map[string]func(*session.Input){
+		"no nodes":             func(in *session.Input) { in.Nodes = nil },
+		"no control plane":     func(in *session.Input) { in.Nodes[0].Roles = []string{contract.RoleWorker} },
+		"no address":           func(in *session.Input) { in.Nodes[0].Address = "" },
+		"option as a playbook": func(in *session.Input) { in.Playbook = "--version.yml" },
+		"playbook elsewhere":   func(in *session.Input) { in.Playbook = "../cluster.yml" },
+		"playbook missing":     func(in *session.Input) { in.Playbook = "scale.yml" },
+		"no key":               func(in *session.Input) { in.PrivateKey = []byte("nonsense") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newFixture(t, 0)
-			spoil(&w.in)
-			_, err := w.run()
-			if f := task.FailureOf(err); f.Reason != contract.ReasonInvalidRequest || len(w.ran) > 0 || len(w.servers[0].Commands()) > 0 {
-				t.Errorf("failure %+v after %d playbooks and %v", f, len(w.ran), w.servers[0].Commands())
+			w := kubespraytest.New(t, 0)
+			spoil(&w.In)
+			_, err := w.Run()
+			if f := task.FailureOf(err); f.Reason != contract.ReasonInvalidRequest || len(w.Ran) > 0 || len(w.Servers[0].Commands()) > 0 {
+				t.Errorf("failure %+v after %d playbooks and %v", f, len(w.Ran), w.Servers[0].Commands())
 			}
 		})
 	}
@@ -221,28 +225,28 @@ func TestPreflightFailures(t *testing.T) {
 	stranger, strangerFile := sshtest.NewKey(t)
 	for _, tc := range []struct {
 		name  string
-		spoil func(*fixture)
+		spoil func(*kubespraytest.Fixture)
 		want  contract.Failure
 		says  []string
 	}{
-		{"a node is down", func(w *fixture) { w.servers[1].Stop() },
+		{"a node is down", func(w *kubespraytest.Fixture) { w.Servers[1].Stop() },
 			contract.Failure{Reason: contract.ReasonHostUnreachable, Host: "worker-1"}, []string{"host-2", "127.0.0.2", "connection refused"}},
-		{"two nodes are down", func(w *fixture) { w.servers[1].Stop(); w.servers[2].Stop() },
+		{"two nodes are down", func(w *kubespraytest.Fixture) { w.Servers[1].Stop(); w.Servers[2].Stop() },
 			contract.Failure{Reason: contract.ReasonHostUnreachable, Host: "worker-1", Others: []string{"worker-2"}}, []string{"1 more node failed too: worker-2."}},
-		{"the key is refused", func(w *fixture) { w.in.PrivateKey = strangerFile },
+		{"the key is refused", func(w *kubespraytest.Fixture) { w.In.PrivateKey = strangerFile },
 			contract.Failure{Reason: contract.ReasonSSHDenied, Host: "master-1", Others: []string{"worker-1", "worker-2"}}, []string{"user root", "Add the public key"}},
-		{"the user cannot be root", func(w *fixture) { w.in.Request.SSHUser = "debian" },
+		{"the user cannot be root", func(w *kubespraytest.Fixture) { w.In.Request.SSHUser = "debian" },
 			contract.Failure{Reason: contract.ReasonSSHDenied, Host: "master-1", Others: []string{"worker-1", "worker-2"}}, []string{"user debian"}},
-		{"a host shows another key, another is down", func(w *fixture) {
-			w.pin("uid-3", stranger.PublicKey())
-			w.servers[0].Stop()
+		{"a host shows another key, another is down", func(w *kubespraytest.Fixture) {
+			w.Pin("uid-3", stranger.PublicKey())
+			w.Servers[0].Stop()
 		}, contract.Failure{Reason: contract.ReasonHostKeyChanged, Host: "worker-2"},
 			[]string{ssh.Fingerprint(stranger.PublicKey()), "kubectl -n site edit configmap edge-1-known-hosts", `"host-3"`, "1 more node failed too: master-1."}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := newFixture(t, 2)
+			w := kubespraytest.New(t, 2)
 			tc.spoil(w)
-			_, err := w.run()
+			_, err := w.Run()
 			got := task.FailureOf(err)
 			for _, want := range tc.says {
 				if !strings.Contains(got.Message, want) {
@@ -253,32 +257,28 @@ func TestPreflightFailures(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("failure (-want +got):\n%s", diff)
 			}
-			if len(w.ran) != 0 {
+			if len(w.Ran) != 0 {
 				t.Error("the playbook ran nevertheless")
 			}
 		})
 	}
 }
 
-func (w *fixture) pin(uid string, key ssh.HostKey) {
-	w.knownHosts.data = map[string]string{contract.KeyKnownHosts: ssh.Pins{{UID: uid, Host: "host", At: "10.0.0.1:22", Key: key}}.String()}
-}
-
 func TestReplacedMachineIsPinnedAnew(t *testing.T) {
-	w := newFixture(t, 1)
-	if _, err := w.run(); err != nil {
+	w := kubespraytest.New(t, 1)
+	if _, err := w.Run(); err != nil {
 		t.Fatal(err)
 	}
 	fresh, _ := sshtest.NewKey(t)
-	w.servers[1].Rekey(w.user.PublicKey(), fresh)
-	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonHostKeyChanged {
+	w.Servers[1].Rekey(w.User.PublicKey(), fresh)
+	if _, err := w.Run(); task.FailureOf(err).Reason != contract.ReasonHostKeyChanged {
 		t.Fatalf("the same machine with another key: %v", err)
 	}
-	w.in.Nodes[1].HostUID = "uid-of-a-new-machine"
-	if _, err := w.run(); err != nil {
+	w.In.Nodes[1].HostUID = "uid-of-a-new-machine"
+	if _, err := w.Run(); err != nil {
 		t.Fatalf("another machine: %v", err)
 	}
-	pins, err := ssh.ParsePins(w.knownHosts.data[contract.KeyKnownHosts])
+	pins, err := ssh.ParsePins(w.KnownHosts.Data[contract.KeyKnownHosts])
 	if err != nil || len(pins) != 2 || ssh.Fingerprint(pins.Of("uid-of-a-new-machine")) != ssh.Fingerprint(fresh.PublicKey()) {
 		t.Errorf("pins %v, %v", pins, err)
 	}
@@ -297,10 +297,10 @@ func TestPlaybookFailures(t *testing.T) {
 		play func(process.Command, io.Writer, io.Writer) int
 		want contract.Failure
 	}{
-		{"a task fails", recorded("failed", 2), contract.Failure{
+		{"a task fails", kubespraytest.Recorded("failed", 2), contract.Failure{
 			Reason: contract.ReasonPlaybookFailed, Host: "worker-1", Step: "kubeadm | Join", Accelerated: true,
 			Message: "non-zero return code: [preflight] Some fatal errors occurred\nerror execution phase preflight, token [hidden] (and 1 more host failed)"}},
-		{"a node goes away", recorded("gone", 4), contract.Failure{
+		{"a node goes away", kubespraytest.Recorded("gone", 4), contract.Failure{
 			Reason: contract.ReasonHostUnreachable, Host: "worker-1", Step: "Ping",
 			Message: "Failed to connect to the host via ssh: ssh: connect to host 127.0.0.1 port 1: Connection refused (and 1 more host failed)"}},
 		{"the playbook is broken", func(_ process.Command, _, stderr io.Writer) int {
@@ -318,15 +318,15 @@ func TestPlaybookFailures(t *testing.T) {
 			Reason: contract.ReasonPlaybookFailed, Accelerated: true, Message: "ansible-playbook cluster.yml ended without a recap"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := newFixture(t, 1)
-			w.play = tc.play
-			_, err := w.run()
+			w := kubespraytest.New(t, 1)
+			w.Play = tc.play
+			_, err := w.Run()
 			if diff := cmp.Diff(tc.want, task.FailureOf(err)); diff != "" {
 				t.Errorf("failure (-want +got):\n%s", diff)
 			}
 			for _, secret := range []string{"0123456789abcdef", "hunter22"} {
-				if strings.Contains(w.log.String(), secret) {
-					t.Errorf("the log shows a secret:\n%s", &w.log)
+				if strings.Contains(w.Log.String(), secret) {
+					t.Errorf("the log shows a secret:\n%s", &w.Log)
 				}
 			}
 		})
@@ -334,21 +334,21 @@ func TestPlaybookFailures(t *testing.T) {
 }
 
 func TestClusterGetsHealthy(t *testing.T) {
-	w := newFixture(t, 1)
-	master, worker := nodeJSON("master-1", "True", ""), nodeJSON("worker-1", "True", "")
+	w := kubespraytest.New(t, 1)
+	master, worker := sessiontest.NodeJSON("master-1", "True", ""), sessiontest.NodeJSON("worker-1", "True", "")
 	answers := []string{
 		"not JSON",
-		list(master),
-		list(master, nodeJSON("worker-1", "False", "KubeletNotReady")),
-		list(master, worker, podJSON("coredns-1", "worker-1", "False", "CrashLoopBackOff")),
-		list(master, worker, podJSON("coredns-1", "worker-1", "True", "")),
+		sessiontest.List(master),
+		sessiontest.List(master, sessiontest.NodeJSON("worker-1", "False", "KubeletNotReady")),
+		sessiontest.List(master, worker, sessiontest.PodJSON("coredns-1", "worker-1", "False", "CrashLoopBackOff")),
+		sessiontest.List(master, worker, sessiontest.PodJSON("coredns-1", "worker-1", "True", "")),
 	}
 	var waited []string
 	asked := 0
-	w.kubectl = func() string { asked++; return answers[min(asked, len(answers))-1] }
-	w.waited = func(command string) { waited = append(waited, command[strings.Index(command, "kubectl"):]) }
-	if _, err := w.run(); err != nil {
-		t.Fatalf("%v\n%s", err, &w.log)
+	w.Kubectl = func() string { asked++; return answers[min(asked, len(answers))-1] }
+	w.Waited = func(command string) { waited = append(waited, command[strings.Index(command, "kubectl"):]) }
+	if _, err := w.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, &w.Log)
 	}
 	kubeconfig := "kubectl --kubeconfig /etc/kubernetes/admin.conf "
 	want := []string{
@@ -357,18 +357,18 @@ func TestClusterGetsHealthy(t *testing.T) {
 		kubeconfig + "--namespace kube-system wait --for=condition=Ready pod/coredns-1 --timeout=15s",
 	}
 	if diff := cmp.Diff(want, waited); diff != "" {
-		t.Errorf("waited for (-want +got):\n%s\n%s", diff, &w.log)
+		t.Errorf("waited for (-want +got):\n%s\n%s", diff, &w.Log)
 	}
 }
 
 func TestClusterStaysSick(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, 1)
-	w.in.HealthLimit = 1500 * time.Millisecond
-	w.kubectl = func() string {
-		return list(nodeJSON("master-1", "True", ""), nodeJSON("worker-1", "True", ""), podJSON("coredns-1", "worker-1", "False", "CrashLoopBackOff"))
+	w := kubespraytest.New(t, 1)
+	w.In.HealthLimit = 1500 * time.Millisecond
+	w.Kubectl = func() string {
+		return sessiontest.List(sessiontest.NodeJSON("master-1", "True", ""), sessiontest.NodeJSON("worker-1", "True", ""), sessiontest.PodJSON("coredns-1", "worker-1", "False", "CrashLoopBackOff"))
 	}
-	_, err := w.run()
+	_, err := w.Run()
 	want := contract.Failure{
 		Reason: contract.ReasonClusterUnhealthy, Host: "worker-1", Step: "check the cluster",
 		Message: "the playbook succeeded, but the cluster is still not healthy after 1.5s: pod kube-system/coredns-1 on worker-1 is not Ready: CrashLoopBackOff: again and again",
@@ -380,42 +380,42 @@ func TestClusterStaysSick(t *testing.T) {
 
 // If the connection breaks or hangs while the cluster starts, the task connects again.
 func TestHealthCheckReconnects(t *testing.T) {
-	for name, trouble := range map[string]func(w *fixture){
-		"it breaks": func(w *fixture) { w.servers[0].Disconnect() },
-		"it stalls": func(w *fixture) { <-w.t.Context().Done() },
+	for name, trouble := range map[string]func(w *kubespraytest.Fixture){
+		"it breaks": func(w *kubespraytest.Fixture) { w.Servers[0].Disconnect() },
+		"it stalls": func(w *kubespraytest.Fixture) { <-w.T.Context().Done() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newFixture(t, 1)
-			w.in.ProbeLimit = 300 * time.Millisecond
+			w := kubespraytest.New(t, 1)
+			w.In.ProbeLimit = 300 * time.Millisecond
 			var asked atomic.Int32
-			w.kubectl = func() string {
+			w.Kubectl = func() string {
 				if asked.Add(1) == 1 {
 					trouble(w)
 				}
-				return healthy(w.in.Nodes...)
+				return kubespraytest.Healthy(w.In.Nodes...)
 			}
-			if _, err := w.run(); err != nil || asked.Load() != 2 {
-				t.Errorf("%v after %d questions\n%s", err, asked.Load(), &w.log)
+			if _, err := w.Run(); err != nil || asked.Load() != 2 {
+				t.Errorf("%v after %d questions\n%s", err, asked.Load(), &w.Log)
 			}
-			if !strings.Contains(w.log.String(), "no control plane answers") {
-				t.Errorf("the log does not report the failed query:\n%s", &w.log)
+			if !strings.Contains(w.Log.String(), "no control plane answers") {
+				t.Errorf("the log does not report the failed query:\n%s", &w.Log)
 			}
 		})
 	}
 }
 
 func TestAPIServerDown(t *testing.T) {
-	w := newFixture(t, 0)
-	w.progress.err = errors.New("etcd is full")
-	if _, err := w.run(); err != nil {
+	w := kubespraytest.New(t, 0)
+	w.Progress.Err = errors.New("etcd is full")
+	if _, err := w.Run(); err != nil {
 		t.Errorf("progress that cannot be stored fails the run: %v", err)
 	}
-	if got := strings.Count(w.log.String(), "etcd is full"); got != 1 {
+	if got := strings.Count(w.Log.String(), "etcd is full"); got != 1 {
 		t.Errorf("the log reports %d times that the progress cannot be stored, want once", got)
 	}
-	w = newFixture(t, 0)
-	w.knownHosts.err = apierrors.NewServiceUnavailable("etcd is full")
-	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonAPIUnavailable || len(w.ran) != 0 {
-		t.Errorf("without the pinned keys: %v, %d playbooks", err, len(w.ran))
+	w = kubespraytest.New(t, 0)
+	w.KnownHosts.Err = apierrors.NewServiceUnavailable("etcd is full")
+	if _, err := w.Run(); task.FailureOf(err).Reason != contract.ReasonAPIUnavailable || len(w.Ran) != 0 {
+		t.Errorf("without the pinned keys: %v, %d playbooks", err, len(w.Ran))
 	}
 }

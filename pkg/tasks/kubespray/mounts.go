@@ -5,6 +5,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/backup"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/secretvars"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -21,7 +22,7 @@ type Mounts struct {
 
 // Fill reads the workspaces into the input. It fails if the request is not for the given
 // Provisioning.
-func (m Mounts) Fill(in *Input, namespace, provisioning string) error {
+func (m Mounts) Fill(in *session.Input, namespace, provisioning string) error {
 	var err error
 	if in.Request, err = task.ReadRequest(m.RequestDir, namespace, provisioning); err != nil {
 		return err

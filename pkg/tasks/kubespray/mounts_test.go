@@ -1,4 +1,4 @@
-package kubespray
+package kubespray_test
 
 import (
 	"os"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
+	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
@@ -22,8 +24,8 @@ func TestOnlyAnInstallationReadsTheInventory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mounts := Mounts{RequestDir: dir, InventoryDir: dir, SSHDir: dir}
-	in := Input{Playbook: contract.PlaybookReset}
+	mounts := kubespray.Mounts{RequestDir: dir, InventoryDir: dir, SSHDir: dir}
+	in := session.Input{Playbook: contract.PlaybookReset}
 	if err := mounts.Fill(&in, "site", "edge-1"); err != nil || len(in.Nodes) != 1 || string(in.PrivateKey) != "key" {
 		t.Errorf("reset: %+v, %v", in, err)
 	}

@@ -2,69 +2,69 @@ package kubespray
 
 import (
 	"context"
-	"errors"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/tasks/kube"
-	"github.com/akraino-icn/bpa/pkg/tasks/task"
+	"github.com/akraino-icn/bpa/pkg/operate/remove"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
+	"github.com/akraino-icn/bpa/pkg/operate/upgrade"
 )
 
 // Records are what the task stores about a cluster and its machines. They are exported for a test that plays runs
 // without machines: it decides when a run writes, and the code of the task decides what.
 type Records struct {
-	store     Store
-	installed *installed
-	record    *record
+	store     session.Store
+	installed *session.ClusterRecord
+	record    *session.HostRecord
 }
 
 // ReadRecords reads the records from the ConfigMap of Ports.Installed.
-func ReadRecords(ctx context.Context, store Store) (*Records, error) {
-	states, err := readRecord(ctx, store, nil)
+func ReadRecords(ctx context.Context, store session.Store) (*Records, error) {
+	states, err := session.ReadHostRecord(ctx, store, nil)
 	if err != nil {
 		return nil, err
 	}
-	members, err := readInstalled(ctx, store)
+	members, err := session.ReadClusterRecord(ctx, store)
 	if err != nil {
 		return nil, err
 	}
-	return &Records{store: store, installed: members, record: states}, states.begin(ctx)
+	return &Records{store: store, installed: members, record: states}, states.Begin(ctx)
 }
 
 // Installed returns the record of the cluster; false: there is none.
 func (r *Records) Installed() (contract.Installed, bool) {
-	return r.installed.now, r.installed.text != ""
+	return r.installed.Now, r.installed.Text != ""
 }
 
 // Rebuild makes the record from the members of the request if there is none.
 func (r *Records) Rebuild(ctx context.Context, request contract.Request) error {
-	return r.installed.rebuild(ctx, request)
+	return r.installed.Rebuild(ctx, request)
 }
 
 // Change changes the record of the cluster.
 func (r *Records) Change(ctx context.Context, change func(next *contract.Installed)) error {
-	return r.installed.change(ctx, change)
+	return r.installed.Change(ctx, change)
 }
 
 // Complete stores that the cluster is healthy after a run with these nodes.
 func (r *Records) Complete(ctx context.Context, request contract.Request, nodes []contract.Node) error {
-	if err := storeComplete(ctx, r.store, true); err != nil {
+	if err := session.StoreComplete(ctx, r.store, true); err != nil {
 		return err
 	}
-	return r.installed.complete(ctx, request, nodes)
+	return r.installed.Complete(ctx, request, nodes)
 }
 
 // SetHosts stores the state of the hosts of these nodes.
 func (r *Records) SetHosts(ctx context.Context, state contract.HostState, nodes ...contract.Node) error {
-	return r.record.set(ctx, state, uids(nodes)...)
+	return r.record.Set(ctx, state, session.HostUIDs(nodes)...)
 }
 
 // Fresh returns those of the nodes that a playbook has to install.
 func (r *Records) Fresh(ctx context.Context, request contract.Request, nodes []contract.Node) (fresh []contract.Node, err error) {
-	in := Input{Request: request, Nodes: nodes}
-	joined, err := readJoined(ctx, in, r.store, r.installed)
-	c := contact{states: r.record.snapshot()}
+	in := session.Input{Request: request, Nodes: nodes}
+	joined, err := session.ReadJoined(ctx, in, r.store, r.installed)
+	c := session.Contact{States: r.record.Snapshot()}
 	for _, n := range nodes {
-		if !c.hasJoined(in, n, joined) {
+		if !c.HasJoined(in, n, joined) {
 			fresh = append(fresh, n)
 		}
 	}
@@ -73,66 +73,20 @@ func (r *Records) Fresh(ctx context.Context, request contract.Request, nodes []c
 
 // Join stores that a playbook has succeeded on the machines of these nodes, which are all nodes of the run.
 func (r *Records) Join(ctx context.Context, nodes []contract.Node) error {
-	return storeJoined(ctx, r.store, uids(nodes))
+	return session.StoreJoined(ctx, r.store, session.HostUIDs(nodes))
 }
 
 // Nodes returns the nodes of the record, and those of the run that leave.
 func (r *Records) Nodes(listed []contract.Node, leave []string) []contract.Node {
-	return union(r.installed.now.Nodes, listed, leave)
+	return session.MergeNodes(r.installed.Now.Nodes, listed, leave)
 }
 
 // Leave takes the nodes that leave out of the record, except those with an error.
 func (r *Records) Leave(ctx context.Context, leave []contract.Node, errs []error) error {
-	remover := remover{members: r.installed, leave: leave, ports: Ports{Installed: r.store}}
-	return remover.strike(ctx, errs)
+	return remove.Strike(ctx, r.store, r.installed, leave, errs)
 }
 
 // Upgrade returns the records of a run that upgrades nodes, or that applies variables.
-func (r *Records) Upgrade(ctx context.Context, request contract.Request) (*UpgradeRecords, error) {
-	u := &upgrader{in: Input{Request: request}, members: r.installed, ports: Ports{Installed: r.store}}
-	if request.Upgrade == nil {
-		return nil, task.Because(contract.ReasonInvalidRequest, errors.New("the request does not say which nodes are upgraded"))
-	}
-	if err := u.members.rebuild(ctx, u.before()); err != nil {
-		return nil, task.Because(kube.Reason(err), err)
-	}
-	records := &UpgradeRecords{u: u, configures: &configurer{upgrader: u}}
-	if request.Upgrade.Narrow != nil {
-		records.configures.narrow = *request.Upgrade.Narrow
-	}
-	return records, nil
+func (r *Records) Upgrade(ctx context.Context, request contract.Request) (*upgrade.Records, error) {
+	return upgrade.ReadRecords(ctx, r.store, r.installed, request)
 }
-
-// UpgradeRecords are what such a run writes.
-type UpgradeRecords struct {
-	u          *upgrader
-	configures *configurer
-}
-
-// Left reports whether something is left to do on a node.
-func (u *UpgradeRecords) Left(name string) bool { return !u.u.upgraded(name) }
-
-// Begin stores that a playbook, a patch or both begin to change this node.
-func (u *UpgradeRecords) Begin(ctx context.Context, node contract.Node) error {
-	request := u.u.in.Request
-	return u.u.begin(ctx, []contract.Node{node}, func(t *contract.Target) {
-		if !u.u.atLevel(node.Name) {
-			t.Version, t.Settings, t.Variables = request.KubernetesVersion, request.Settings(), nil
-		}
-		if !u.u.atPatch(node.Name) {
-			t.Patch = request.Upgrade.Patch
-		}
-	})
-}
-
-// Mark stores that a node is upgraded, and Complete that the whole cluster is healthy.
-func (u *UpgradeRecords) Mark(ctx context.Context, name string) error {
-	return u.u.mark(ctx, []string{name})
-}
-
-func (u *UpgradeRecords) Complete(ctx context.Context) error { return u.u.complete(ctx) }
-
-// BeginAll and CompleteAll are Begin and Complete of a run that applies variables.
-func (u *UpgradeRecords) BeginAll(ctx context.Context) error { return u.configures.begin(ctx) }
-
-func (u *UpgradeRecords) CompleteAll(ctx context.Context) error { return u.configures.complete(ctx) }

@@ -1,4 +1,4 @@
-package kubespray
+package kubespray_test
 
 import (
 	"encoding/base64"
@@ -13,7 +13,10 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/secretvars"
+	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
+	"github.com/akraino-icn/bpa/pkg/tasks/kubespray/kubespraytest"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -21,10 +24,10 @@ import (
 const secretText = `correct "horse" battery`
 
 // withSecret gives the run a variable that is in a Secret.
-func withSecret(w *fixture) {
+func withSecret(w *kubespraytest.Fixture) {
 	values := map[string]json.RawMessage{"registry_password": json.RawMessage(quoted(secretText)), "in_vars_too": json.RawMessage(`"not-requested"`)}
-	w.in.Secrets = secretvars.Values{Vars: values, Digests: secretvars.Digests([]byte("key"), values)}
-	w.in.Request.SecretVars = map[string]string{"registry_password": w.in.Secrets.Digests["registry_password"]}
+	w.In.Secrets = secretvars.Values{Vars: values, Digests: secretvars.Digests([]byte("key"), values)}
+	w.In.Request.SecretVars = map[string]string{"registry_password": w.In.Secrets.Digests["registry_password"]}
 }
 
 func quoted(text string) string {
@@ -33,19 +36,19 @@ func quoted(text string) string {
 }
 
 func TestAnsibleReadsVariablesInSecrets(t *testing.T) {
-	w := newFixture(t, 1)
+	w := kubespraytest.New(t, 1)
 	withSecret(w)
 	var seen string
-	succeed := w.play
-	w.play = func(c process.Command, stdout, stderr io.Writer) int {
-		text, err := os.ReadFile(filepath.Join(w.in.ScratchDir, "inventory/group_vars/all/secrets.yml"))
+	succeed := w.Play
+	w.Play = func(c process.Command, stdout, stderr io.Writer) int {
+		text, err := os.ReadFile(filepath.Join(w.In.ScratchDir, "inventory/group_vars/all/secrets.yml"))
 		if err != nil {
 			t.Error(err)
 		}
 		seen = string(text)
 		return succeed(c, stdout, stderr)
 	}
-	if _, err := Run(t.Context(), w.in, w.ports()); err != nil {
+	if _, err := kubespray.Run(t.Context(), w.In, w.Ports()); err != nil {
 		t.Fatal(err)
 	}
 	if want := "registry_password: !unsafe " + quoted(secretText) + "\n"; seen != want {
@@ -55,10 +58,10 @@ func TestAnsibleReadsVariablesInSecrets(t *testing.T) {
 
 // Whatever ansible-playbook says of a value, the task shows it nowhere.
 func TestTheTaskShowsNoValue(t *testing.T) {
-	w := newFixture(t, 1)
+	w := kubespraytest.New(t, 1)
 	withSecret(w)
 	encoded := base64.StdEncoding.EncodeToString([]byte("robot:" + secretText))
-	w.play = func(_ process.Command, stdout, stderr io.Writer) int {
+	w.Play = func(_ process.Command, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "[WARNING]: %s\n", secretText)
 		event := func(kind, result string) {
 			fmt.Fprintf(stdout, `{"_event":%q,"_timestamp":"2026-11-27T10:00:00.000000Z","task":{"name":%s,"id":"1"},"hosts":{%s}}`+"\n", kind, quoted("log in with "+secretText), result)
@@ -69,38 +72,38 @@ func TestTheTaskShowsNoValue(t *testing.T) {
 		fmt.Fprintf(stdout, "a line that is no event: %s", secretText)
 		return 2
 	}
-	_, err := Run(t.Context(), w.in, w.ports())
+	_, err := kubespray.Run(t.Context(), w.In, w.Ports())
 	if err == nil || !strings.Contains(err.Error(), "refused") || !strings.Contains(err.Error(), "[hidden]") {
 		t.Fatalf("the failure is %v", err)
 	}
-	for where, text := range map[string]string{"log": w.log.String(), "failure": err.Error(), "progress": fmt.Sprint(w.progress.data), "record": fmt.Sprint(w.installed.data)} {
+	for where, text := range map[string]string{"log": w.Log.String(), "failure": err.Error(), "progress": fmt.Sprint(w.Progress.Data), "record": fmt.Sprint(w.Installed.Data)} {
 		for _, secret := range []string{"horse", encoded[len(encoded)-12:]} {
 			if strings.Contains(text, secret) {
 				t.Errorf("the %s shows %q: %s", where, secret, text)
 			}
 		}
 	}
-	if !strings.Contains(w.log.String(), "a line that is no event: [hidden]") {
-		t.Errorf("the log has lost the last line:\n%s", w.log.String())
+	if !strings.Contains(w.Log.String(), "a line that is no event: [hidden]") {
+		t.Errorf("the log has lost the last line:\n%s", w.Log.String())
 	}
 }
 
 // The record of the cluster gets the digests of the request, so the playbook must not have run with other values.
 func TestChangedSecretsStartNothing(t *testing.T) {
-	for name, change := range map[string]func(*fixture){
-		"another value": func(w *fixture) { w.in.Request.SecretVars["registry_password"] = "of-before" },
-		"no value":      func(w *fixture) { w.in.Secrets = secretvars.Values{} },
+	for name, change := range map[string]func(*kubespraytest.Fixture){
+		"another value": func(w *kubespraytest.Fixture) { w.In.Request.SecretVars["registry_password"] = "of-before" },
+		"no value":      func(w *kubespraytest.Fixture) { w.In.Secrets = secretvars.Values{} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newFixture(t, 0)
+			w := kubespraytest.New(t, 0)
 			withSecret(w)
 			change(w)
-			_, err := Run(t.Context(), w.in, w.ports())
+			_, err := kubespray.Run(t.Context(), w.In, w.Ports())
 			if err == nil || task.FailureOf(err).Reason != contract.ReasonVarsChanged || !strings.Contains(err.Error(), "registry_password") {
 				t.Errorf("failure %v", err)
 			}
-			if len(w.ran) > 0 || w.installed.writes > 0 {
-				t.Errorf("the task ran %v and wrote %v", w.ran, w.installed.data)
+			if len(w.Ran) > 0 || w.Installed.Writes > 0 {
+				t.Errorf("the task ran %v and wrote %v", w.Ran, w.Installed.Data)
 			}
 		})
 	}
@@ -122,15 +125,15 @@ func TestResetNeedsNoSecret(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(vars, secretvars.FileName(0, "")), []byte("no mapping"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	mounts := Mounts{RequestDir: dir, InventoryDir: dir, SSHDir: dir, VarsDir: vars}
-	in := Input{Playbook: contract.PlaybookReset}
+	mounts := kubespray.Mounts{RequestDir: dir, InventoryDir: dir, SSHDir: dir, VarsDir: vars}
+	in := session.Input{Playbook: contract.PlaybookReset}
 	if err := mounts.Fill(&in, "site", "edge-1"); err != nil {
 		t.Errorf("reset: %v", err)
 	}
-	if err := in.checkSecrets(); err != nil {
+	if err := in.CheckSecrets(); err != nil {
 		t.Errorf("reset: %v", err)
 	}
-	in = Input{Playbook: contract.PlaybookInstall}
+	in = session.Input{Playbook: contract.PlaybookInstall}
 	if err := mounts.Fill(&in, "site", "edge-1"); err == nil || !strings.Contains(err.Error(), "entry 000 of spec.kubespray.varsFrom is not a YAML mapping") {
 		t.Errorf("installation: %v", err)
 	}

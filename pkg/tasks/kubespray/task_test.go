@@ -1,4 +1,4 @@
-package kubespray
+package kubespray_test
 
 import (
 	"context"

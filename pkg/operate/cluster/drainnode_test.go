@@ -1,0 +1,66 @@
+package cluster
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
+	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+)
+
+// api is a control plane whose API server knows master-1 and worker-1, which is not Ready and has a pod that
+// must leave it.
+type api struct{ node.Connection }
+
+func (api) Output(_ context.Context, command string, _ int) ([]byte, error) {
+	if strings.Contains(command, " get nodes ") {
+		return []byte(sessiontest.List(sessiontest.NodeJSON("master-1", "True", ""), sessiontest.NodeJSON("worker-1", "Unknown", "NodeStatusUnknown"))), nil
+	}
+	return []byte(sessiontest.List(`{"kind":"Pod","metadata":{"namespace":"shop","name":"web-1-0","ownerReferences":[{"kind":"ReplicaSet"}]},"status":{"phase":"Running"}}`)), nil
+}
+
+func (api) Close() error { return nil }
+
+// An API server that was away for some time reports nodes that live as not Ready. A node is dead only
+// if it was seen so all the time.
+func TestDrainAfterAnOutage(t *testing.T) {
+	master := contract.Node{Name: "master-1", HostUID: "uid-1", Address: "10.60.0.1", Roles: []string{contract.RoleControlPlane}}
+	key, _ := sshtest.NewKey(t)
+	pins := ssh.Pins{}.With(ssh.Pin{UID: master.HostUID, Host: "host-1", At: "10.60.0.1:22", Key: key.PublicKey()})
+	dial := func(context.Context, ssh.Target, ssh.Key, ssh.HostKey) (node.Connection, error) { return api{}, nil }
+	w := &Client{Input: session.Input{Nodes: []contract.Node{master}, ProbeLimit: 200 * time.Millisecond}, // a node is dead after 400 ms
+		Access: node.Access{Dial: dial, Key: key, Limit: time.Second}}
+	d := drainage{w: w, name: "worker-1", limit: time.Minute, log: io.Discard, report: func(float64, string) {}}
+	if _, err := d.round(t.Context()); err == nil { // without pins, no control plane can be asked
+		t.Fatal("no error")
+	}
+	for _, tc := range []struct {
+		passed       time.Duration // since the round before
+		outage, dead bool
+	}{
+		{0, false, false},                      // the first look
+		{time.Hour, true, false},               // no API server answers
+		{0, false, false},                      // it answers again: this is the first look
+		{100 * time.Millisecond, false, false}, // not long enough
+		{time.Hour, false, true},
+	} {
+		if !d.sick.IsZero() {
+			d.sick = d.sick.Add(-tc.passed)
+		}
+		if w.Access.Pins = pins; tc.outage {
+			w.Close()
+			w.Access.Pins = nil
+		}
+		done, err := d.round(t.Context())
+		if (err != nil) != tc.outage || done != tc.dead {
+			t.Errorf("%+v: done %t, %v", tc, done, err)
+		}
+	}
+}

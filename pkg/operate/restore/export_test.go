@@ -1,0 +1,24 @@
+package restore
+
+import (
+	"context"
+	"io"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// Places of a restore on the machines and in the record, for fixtures.
+const (
+	KeyRestored    = keyRestored
+	WorkFolder     = workFolder
+	ManifestsAside = manifestsAside
+)
+
+// CheckBackup reads a copy with its digest and its key, and checks whether the request can restore it.
+func CheckBackup(ctx context.Context, open func(context.Context) (io.ReadCloser, error), key string, request contract.Request, planes []contract.Node) error {
+	opened, err := backupCopy{open: open, sha256: request.Restore.SHA256, key: key}.read(ctx, io.Discard)
+	if err != nil {
+		return err
+	}
+	return checkBackup(opened, request, planes)
+}

@@ -1,0 +1,14 @@
+package session
+
+import (
+	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+)
+
+// KubectlOn returns the beginning of a command that runs kubectl on a control plane, at its own API server if
+// the cluster has or had other control planes.
+func (in Input) KubectlOn(n contract.Node) string {
+	return node.Kubectl(n, slices.Concat(in.Nodes, in.others, in.Request.Members), in.GroupVars)
+}
