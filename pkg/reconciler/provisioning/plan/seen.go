@@ -196,7 +196,7 @@ type Kubeconfig struct {
 	Endpoint string
 	Expires  time.Time
 	Broken   string // why it cannot be used; empty: it can be used
-	// Outdated means that it is of before a restore of the cluster, so that a run must collect another one.
+	// Outdated means that the kubeconfig was issued before the last restore of the cluster, so that a run must collect another one.
 	Outdated bool
 }
 
