@@ -33,8 +33,7 @@ type ascent struct {
 	// done is the number of the other nodes.
 	planes, workers []contract.Node
 	done            int
-	// narrow describes variables that are all that changes, and that need no drain; nil: the nodes are
-	// upgraded.
+	// narrow is set if only variables change, and none of them needs a drain; nil: the nodes are upgraded.
 	narrow *contract.Narrow
 }
 

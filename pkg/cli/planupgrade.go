@@ -22,7 +22,7 @@ type plannedUpgrade struct {
 	// Variables are the names of the variables that are applied without a drain. It is empty if the nodes
 	// are upgraded.
 	Variables []string `json:"variables,omitempty"`
-	// Waits is why the upgrade stops after the operations; empty: it is complete then.
+	// Waits is the reason why the upgrade pauses after the operations; empty: they complete it.
 	Waits string `json:"waits,omitempty"`
 }
 

@@ -130,7 +130,7 @@ func (d *due) unwanted(row contract.SoftwarePackage) bool {
 }
 
 // waits reports whether it is too early to try again what the last run could not process. A node that has
-// been dead in the meantime need not wait, and neither does a user.
+// been dead in the meantime is tried again at once, and so is what a user requests.
 func (d *due) waits(record contract.SoftwareNode, row contract.SoftwarePackage, alive time.Time) bool {
 	last, pause := later(record.Tried, record.Checked), time.Duration(0)
 	if row.State != "" && unfinished(row.State) {

@@ -3,6 +3,7 @@ package architecture
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +30,39 @@ func TestTasksAreWhatTheTableSays(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "tekton/tasks/*.yaml"))
 	if err != nil || len(files) != len(rows) {
 		t.Errorf("%d files in tekton/tasks, %d rows in contract.Tasks (%v)", len(files), len(rows), err)
+	}
+}
+
+// TestTasksWithAnsible checks that the tasks with Ansible in their image (PerRelease) are those for which .ko.yaml and the
+// bootstrap machine, which is another module, have such an image.
+func TestTasksWithAnsible(t *testing.T) {
+	var programs, manifests []string
+	for _, row := range contract.Tasks {
+		if row.PerRelease {
+			programs = append(programs, "github.com/akraino-icn/bpa/cmd/"+row.Name)
+			manifests = append(manifests, "600-task-"+row.Name+".yaml")
+		}
+	}
+	for path, want := range map[string]struct {
+		names   []string
+		pattern string
+	}{
+		".ko.yaml":                                {programs, `(?m)^  (github\.com/akraino-icn/bpa/cmd/\S+):`},
+		"bootstrap/internal/cluster/project.go":   {programs, `"(github\.com/akraino-icn/bpa/cmd/\S+)"`},
+		"bootstrap/internal/cluster/kubespray.go": {manifests, `"(600-task-\S+)"`},
+	} {
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range regexp.MustCompile(want.pattern).FindAllStringSubmatch(string(text), -1) {
+			got = append(got, m[1])
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(slices.Sorted(slices.Values(want.names)), got); diff != "" {
+			t.Errorf("tasks with Ansible (-contract.Tasks +%s):\n%s", path, diff)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/plugin"
 )
 
-// Fit says for which hosts of a cluster a plugin is.
+// Fit has the hosts of a cluster to which a plugin applies.
 type Fit struct {
 	// Hosts are the names, sorted, of the hosts that meet the plugin's requirements on nodes. Empty: the
 	// plugin has no requirements, or none is met.

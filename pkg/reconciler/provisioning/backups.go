@@ -43,7 +43,7 @@ func (r *Reconciler) observeBackups(ctx context.Context, p *v1alpha1.Provisionin
 	return err
 }
 
-// keyProblem describes why the Secret with the key for backups does not open this one; empty: it does. The
+// keyProblem describes why the key in the Secret cannot decrypt this Backup; empty: it can. The
 // private key is only compared: it goes nowhere else.
 func (r *Reconciler) keyProblem(ctx context.Context, p *v1alpha1.Provisioning, b *v1alpha1.Backup) (string, error) {
 	name := contract.BackupKeyName(p.Name)

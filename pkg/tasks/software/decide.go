@@ -29,7 +29,7 @@ type Decision struct {
 	wish       contract.Software
 }
 
-// Rules are what is the same for all nodes of a run.
+// Rules are the settings that all nodes of a run share.
 type Rules struct {
 	Run      contract.SoftwareRun
 	DepotURL string

@@ -37,7 +37,7 @@ func (s Seen) state(replaced []string) change.State {
 	return state
 }
 
-// withoutRestore is like state, as if no restore were requested.
+// withoutRestore returns the state without the requested restore.
 func (s Seen) withoutRestore(replaced []string) change.State {
 	state := change.State{
 		Wanted: s.Request, Unfinished: s.unfinished(), NotReset: s.notReset(), Lost: map[string]bool{}, Domains: map[string]string{}, MACs: map[string][]string{},

@@ -209,8 +209,7 @@ func (c conditions) deniedText() string {
 
 const firstLooks = "the first looks at the cluster are not complete yet"
 
-// unjudged reports whether the looks have not decided yet about a node that is Ready as far as the runs
-// know.
+// unjudged reports whether no health check has confirmed a node yet that the last run left Ready.
 func (c conditions) unjudged() bool {
 	return slices.ContainsFunc(c.status.Nodes, func(n v1alpha1.NodeStatus) bool {
 		return n.State == v1alpha1.NodeReady && undecided(c.seen.Health.Nodes[n.Name])

@@ -74,7 +74,7 @@ func instant(t time.Time) *metav1.Time {
 
 // reportInstalled stores facts that nobody can observe any more after the run was deleted.
 func reportInstalled(status *v1alpha1.ProvisioningStatus, s Seen) {
-	if r := s.Newest(); r != nil {
+	if r := s.Newest(); r != nil && r.Retry == s.Retry { // another value can be that of a run before a deleted one
 		status.ObservedRetry = r.Retry
 	}
 	if r := s.Newest(); r != nil && r.State != Active && r.built() && (r.State == Succeeded || r.Operation != contract.OperationPlugins) {

@@ -196,7 +196,7 @@ type Kubeconfig struct {
 	Endpoint string
 	Expires  time.Time
 	Broken   string // why it cannot be used; empty: it can be used
-	// Outdated means that it is of before a restore of the cluster, so that a run must collect another one.
+	// Outdated means that the kubeconfig was issued before the last restore of the cluster, so that a run must collect another one.
 	Outdated bool
 }
 
@@ -386,9 +386,6 @@ func (s Seen) Retries() bool { return s.asked() && s.Memory != nil && s.Complete
 
 // asked reports whether a user has requested another run that has not started yet.
 func (s Seen) asked() bool {
-	last := s.ObservedRetry
-	if newest := s.Newest(); newest != nil {
-		last = newest.Retry
-	}
-	return s.Retry != "" && s.Retry != last
+	newest := s.Newest() // the status can be older, or newer: whoever deletes a run leaves the earlier ones
+	return s.Retry != "" && s.Retry != s.ObservedRetry && (newest == nil || s.Retry != newest.Retry)
 }

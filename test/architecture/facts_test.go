@@ -1,0 +1,55 @@
+package architecture
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// TestFactsWithTwoHomes checks that constants which are written in several packages, because none of them imports the
+// other, have the same value.
+func TestFactsWithTwoHomes(t *testing.T) {
+	const types = "pkg/apis/bpa/v1alpha1/"
+	type home struct{ path, name string }
+	facts := [][]home{
+		{{"pkg/settings/settings.go", "Namespace"}, {"pkg/runs/runs.go", "Namespace"}, {"bootstrap/internal/cluster/project.go", "projectNamespace"}},
+		{{"pkg/depot/auth/access.go", "Group"}, {"pkg/runs/runs.go", "depotGroup"}},
+		{{"pkg/reconciler/packages/watcher.go", "tokenFile"}, {"pkg/reconciler/backup/controller.go", "tokenFile"}},
+		{{types + "provisioning_defaults.go", "DefaultKubernetesVersion"}, {"test/lab/artifacts/builder.go", "kubeVersion"}},
+	}
+	for _, name := range []string{"PluginInstalling", "PluginInstalled", "PluginSkipped", "PluginFailed", "PluginRemoving"} {
+		facts = append(facts, []home{{types + "status_types.go", name}, {"pkg/contract/plugin.go", name}})
+	}
+	for _, name := range []string{"NodeReady", "NodeNotReady", "NodeUnknown"} {
+		facts = append(facts, []home{{types + "status_types.go", name}, {"pkg/health/observation.go", name}})
+	}
+	for _, name := range []string{"RoleControlPlane", "RoleWorker"} {
+		facts = append(facts, []home{{types + "nodes_types.go", name}, {"pkg/contract/names.go", name}})
+	}
+	for _, name := range []string{"ControlPlanes", "Workers", "Fitting"} {
+		facts = append(facts, []home{{"pkg/plugin/definition.go", name}, {"pkg/inventory/plugins.go", "members" + name}})
+	}
+	for _, homes := range facts {
+		first := constant(t, homes[0].path, homes[0].name)
+		for _, h := range homes[1:] {
+			if got := constant(t, h.path, h.name); got != first {
+				t.Errorf("%s of %s is %q, but %s of %s is %q", homes[0].name, homes[0].path, first, h.name, h.path, got)
+			}
+		}
+	}
+}
+
+// constant returns the value of a string constant.
+func constant(t *testing.T, path, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^(?:const|\t)\s*` + name + `\s+(?:\w+\s*)?= "([^"]+)"`).FindSubmatch(text)
+	if m == nil {
+		t.Fatalf("%s has no constant %s", path, name)
+	}
+	return string(m[1])
+}
