@@ -50,6 +50,11 @@ func TestYear(t *testing.T) {
 	if y.world = start; from > 1 {
 		y.world = steps[from-2].After
 	}
+	for _, played := range steps[:from-1] {
+		if played.Operation == year.BackUp {
+			y.backup = backupOf(played)
+		}
+	}
 	y.begin(resume)
 	again := fmt.Sprintf("play the seed again: make test-year SEED=%s STEPS=%s\ngo on with this cluster, if it was kept: the same with FROM=", year.FormatSeed(seed), os.Getenv("BPA_YEAR_STEPS"))
 	y.steps(steps[from-1:], func(step year.Step) string { return again + strconv.Itoa(step.Number) })

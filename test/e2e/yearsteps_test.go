@@ -39,7 +39,7 @@ func (y *yearStory) play(step year.Step) {
 		y.s.Kubectl("delete", "secret", "--ignore-not-found", contract.NodesKeyName(yearCluster), contract.KubeconfigName(yearCluster))
 		y.cli("retry", yearCluster)
 	case year.BackUp:
-		y.backup = fmt.Sprintf("year-%d", step.Number)
+		y.backup = backupOf(step)
 		y.cli("backup", yearCluster, "--name="+y.backup, "--wait", "--timeout="+backupLimit.String())
 	case year.Restore:
 		y.restore()
@@ -107,6 +107,9 @@ func (y *yearStory) rotate() {
 	}
 	y.revoked = append(y.revoked, string(text))
 }
+
+// backupOf returns the name of the Backup that a step makes.
+func backupOf(step year.Step) string { return fmt.Sprintf("year-%d", step.Number) }
 
 // restore loses the only control plane, and restores it from the last Backup.
 func (y *yearStory) restore() {
