@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -142,7 +143,10 @@ func (p *Planes) Write(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
 		p.T.Fatal(err)
 	}
-	if err := os.WriteFile(at, []byte(text), 0o700); err != nil {
+	syscall.ForkLock.RLock() // a process that starts meanwhile would inherit the open file, and until it runs its own program, nobody could run this one
+	err := os.WriteFile(at, []byte(text), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		p.T.Fatal(err)
 	}
 }
