@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/cluster"
@@ -19,10 +20,16 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// revisionBump is added to etcd's revision, and all revisions before it count as compacted. Without it,
-// clients that know a later revision than that of the backup would miss changes. No cluster makes so
-// many changes between two backups.
-const revisionBump = 1_000_000_000
+// leastBump is the least number by which a restore raises etcd's revision, if the clock of this machine is wrong.
+const leastBump = 1_000_000_000
+
+// revisionBump returns what is added to the revision of the backup, so that etcd's revision becomes the present time in
+// microseconds. All revisions before it count as compacted. Clients that know a revision of the cluster before the restore
+// would otherwise wait for the next one, and miss all changes until then: kube-proxy would send no request to a new pod. The time
+// is later than any revision, also than those of earlier restores from the same backup: no etcd makes a million changes a second.
+func revisionBump(now time.Time, backup int64) int64 {
+	return max(now.UnixMicro()-backup, leastBump)
+}
 
 var (
 	memberName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
@@ -189,6 +196,7 @@ func (r *restoration) eachMember(ctx context.Context, step string, places []plac
 func (r *restoration) prepareMembers(ctx context.Context, places []place) (map[string]string, error) {
 	found := make([]string, len(places))
 	needed := 3*r.snapshotSize()>>10 + controlplane.SnapshotSpare
+	bump := revisionBump(time.Now(), r.backup.Manifest.Revision) // the same one for all members
 	err := r.eachMember(ctx, "restore the snapshot", places, func(ctx context.Context, p place, conn node.Connection) error {
 		kind, err := r.sh(ctx, conn, fmt.Sprintf(prepareScript, r.dataDir, r.work(), needed, etcd.HostCertificates+"admin-"+p.node.Name+".pem", p.member.PeerURLs[0]))
 		if err != nil {
@@ -199,7 +207,7 @@ func (r *restoration) prepareMembers(ctx context.Context, places []place) (map[s
 			return err
 		}
 		options := fmt.Sprintf("--name %s --initial-cluster %s --initial-cluster-token %s --initial-advertise-peer-urls %s --bump-revision %d --mark-compacted",
-			p.member.Name, initialCluster(places), r.token(), p.member.PeerURLs[0], revisionBump)
+			p.member.Name, initialCluster(places), r.token(), p.member.PeerURLs[0], bump)
 		_, err = r.sh(ctx, conn, fmt.Sprintf(restoreScript, r.dataDir, r.work(), options))
 		return err
 	})
