@@ -17,6 +17,7 @@ func TestFactsWithTwoHomes(t *testing.T) {
 		{{"pkg/depot/auth/access.go", "Group"}, {"pkg/runs/runs.go", "depotGroup"}},
 		{{"pkg/reconciler/packages/watcher.go", "tokenFile"}, {"pkg/reconciler/backup/controller.go", "tokenFile"}},
 		{{types + "provisioning_defaults.go", "DefaultKubernetesVersion"}, {"test/lab/artifacts/builder.go", "kubeVersion"}},
+		{{types + "provisioning_defaults.go", "DefaultKubesprayRelease"}, {"pkg/contract/settings.go", "DefaultRelease"}},
 	}
 	for _, name := range []string{"PluginInstalling", "PluginInstalled", "PluginSkipped", "PluginFailed", "PluginRemoving"} {
 		facts = append(facts, []home{{types + "status_types.go", name}, {"pkg/contract/plugin.go", name}})
