@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/test/lab/osimage"
 	"github.com/akraino-icn/bpa/test/site"
 )
@@ -128,6 +130,20 @@ func checkCluster(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, nodes in
 		}
 	}
 	checkPodAddresses(t, kubeconfig, p)
+	checkWorkerKeys(t, s, p)
+}
+
+// checkWorkerKeys checks that workers have no key with which etcd accepts them as root.
+func checkWorkerKeys(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
+	t.Helper()
+	for _, n := range p.Status.Nodes {
+		if slices.Contains(n.Roles, contract.RoleControlPlane) || n.State != v1alpha1.NodeReady {
+			continue
+		}
+		if keys := s.On(n.Host, "ls /etc/ssl/etcd/ssl/*key* 2>/dev/null; true"); keys != "" {
+			t.Errorf("worker %s has keys for etcd:\n%s", n.Name, keys)
+		}
+	}
 }
 
 // checkPodAddresses checks that the pods of the cluster have addresses of spec.PodSubnet.
