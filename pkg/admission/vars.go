@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"knative.dev/pkg/apis"
 
@@ -52,7 +53,7 @@ var connection = []string{"ansible_ssh_", "ansible_host", "ansible_port", "ansib
 // characters.
 const maxRelease = 40
 
-// validateKubespray checks the names of the variables. Their values are not checked.
+// validateKubespray checks the names of the variables. Their values are not checked, but for that of container_manager.
 func validateKubespray(k *v1alpha1.KubespraySpec) (errs *apis.FieldError) {
 	if k.Release != "" && (len(k.Release) > maxRelease || len(validation.IsDNS1123Subdomain(k.Release)) > 0) {
 		errs = errs.Also(problem("release", "write the part after kubespray- in the name of the release's Task (kubectl get tasks -n bpa-system), such as v2.31.0",
@@ -65,7 +66,19 @@ func validateKubespray(k *v1alpha1.KubespraySpec) (errs *apis.FieldError) {
 			errs = errs.Also(problem("vars."+name, why, "%s cannot be set here", name))
 		}
 	}
+	errs = errs.Also(validateContainerManager(k.Vars))
 	return errs.Also(validateVarsFrom(k))
+}
+
+// validateContainerManager refuses the other container runtimes of kubespray. They would pull from the Internet and not
+// from the depot, whose mirrors and certificate BPA configures in containerd only, and a restore calls containerd.
+func validateContainerManager(vars map[string]apiextensionsv1.JSON) *apis.FieldError {
+	raw, set := vars["container_manager"]
+	if !set || string(raw.Raw) == `"containerd"` {
+		return nil
+	}
+	return problem("vars.container_manager", "leave it out: the only container runtime is containerd, because BPA configures the depot's mirrors and certificate in it",
+		"%s is no container runtime of BPA", raw.Raw)
 }
 
 // validateVarsFrom checks the entries of varsFrom. Whether the Secrets exist, and which variables they have, only the

@@ -5,6 +5,15 @@ import (
 	"testing"
 )
 
+func TestContainerRuntime(t *testing.T) {
+	for value, refused := range map[string]bool{"containerd": false, `"containerd"`: false, "crio": true, "docker": true, `"{{ runtime }}"`: true, "1": true, "null": true} {
+		err := CheckProvisioning(t.Context(), provisioning(t, "masters: [{m: {cpu: 1}}]\nkubespray: {vars: {container_manager: "+value+"}}"))
+		if got := err != nil && strings.Contains(err.Error(), "is no container runtime of BPA: spec.kubespray.vars.container_manager"); got != refused {
+			t.Errorf("container_manager %s: error %v, refused %v", value, err, refused)
+		}
+	}
+}
+
 func TestValidateVarsFrom(t *testing.T) {
 	for name, tc := range map[string]struct{ kubespray, want string }{
 		"a mapping":                        {"{varsFrom: [{secretRef: {name: edge-1-vars}}]}", ""},

@@ -237,7 +237,7 @@ type Needs struct {
 	CPUModel     string      `json:"cpuModel,omitempty"`     // a pattern
 	CPUFlags     []string    `json:"cpuFlags,omitempty"`     // all, such as avx512f
 	CPUClock     int         `json:"cpuClock,omitempty"`     // minimum, in MHz
-	Disks        []DiskNeed  `json:"disks,omitempty"`        // each item is checked separately: one disk may satisfy two items
+	Disks        []DiskNeed  `json:"disks,omitempty"`        // one disk satisfies one item only
 	NICs         []NICNeed   `json:"nics,omitempty"`         // as Disks
 	Vendor       string      `json:"vendor,omitempty"`       // of the system, a pattern
 	Product      string      `json:"product,omitempty"`      // of the system, a pattern

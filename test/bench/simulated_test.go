@@ -114,7 +114,7 @@ func (m *simulation) renewFor(count int) {
 func (m *simulation) settle() {
 	m.t.Helper()
 	m.kubectl("wait", "--for=condition=Ready", "nodes", "--all", "--timeout=110s")
-	for _, set := range []string{"kube-proxy", "lab-network"} {
+	for _, set := range []string{"kube-proxy", "kube-flannel"} {
 		for _, number := range []string{"desiredNumberScheduled", "numberReady"} {
 			m.kubectl("wait", "--namespace", metav1.NamespaceSystem, "daemonset/"+set, fmt.Sprintf("--for=jsonpath={.status.%s}=%d", number, m.count+m.real), "--timeout=110s")
 		}
@@ -122,7 +122,7 @@ func (m *simulation) settle() {
 }
 
 // simulatedNode returns a node with the size, the system and the images of a real one. Only the pods
-// that run on every node are scheduled to it. It has no address, since the lab's network would need
+// that run on every node are scheduled to it. It has no address, since flannel would need
 // a route to it.
 func simulatedNode(name string, like *corev1.Node) *corev1.Node {
 	n := &corev1.Node{

@@ -9,6 +9,8 @@ state=${BPA_STATE:-/var/lib/bpa}
 depot=${DEPOT:-http://10.60.0.1:5000}
 out=${1:-$state/bundle.tar}
 system=$(sed -n 's/^const NodeSystem = "\(.*\)"$/\1/p' test/lab/osimage/systems.go) # of the lab's machines, not of this machine
+network=flannel
+[ -n "${KUBESPRAY:-}" ] || network=custom_cni # the stand-in playbooks install the lab's own pod network only
 work=$(mktemp -d)
 site_pid=
 trap '[ -z "$site_pid" ] || { kill "$site_pid" && wait; }; rm -rf "$work"' EXIT
@@ -21,7 +23,7 @@ go build -o "$work" ./cmd/kubectl-bpa ./cmd/depot
 # The variables of the lab's Provisioning, but with the path of the pod network's manifest on this
 # machine.
 sed "s#/kubespray/lab/#$PWD/test/lab/#" "$state/cache/lab/vars.yaml" >"$work/vars.yaml"
-PATH=$state/cache/lab/ansible/venv/bin:$PATH go run ./cmd/seed-registry list --kubernetes 1.35.4 --network-plugin custom_cni --nodes-depot "$depot" \
+PATH=$state/cache/lab/ansible/venv/bin:$PATH go run ./cmd/seed-registry list --kubernetes 1.35.4 --network-plugin "$network" --nodes-depot "$depot" \
 	--vars "$work/vars.yaml" --playbooks-dir "${KUBESPRAY:-$PWD/test/playbooks}" --scratch-dir "$work" --results-dir "$work" --list "$work/list.json"
 
 step "Export a bundle, with the packages for $system in the depot"

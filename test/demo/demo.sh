@@ -12,12 +12,13 @@ trap 'rm -rf "$scratch"' EXIT
 step() { printf '\n\033[1m[%02d:%02d] %s\033[0m\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; }
 run() { printf '$ %s\n' "$*"; "$@"; }
 
-release=
+release= network=
 if [ -n "${KUBESPRAY:-}" ]; then
   echo "This demo runs the real kubespray v2.31.0 (about four minutes; \`make demo KUBESPRAY=\` runs the lab's stand-in playbooks)."
 else
   # the plain Tasks are kubespray's if the machine was deployed with it
   ! kubectl get task kubespray-stand-in --namespace bpa-system >/dev/null 2>&1 || release=stand-in
+  network=custom_cni # the lab's own pod network, the only one that the stand-in installs
   echo "This demo runs the lab's stand-in playbooks, which only install (make kubespray && make up brings kubespray)."
 fi
 
@@ -34,7 +35,7 @@ run kubectl get baremetalhosts --namespace "$namespace" --request-timeout=10s
 step "Apply one resource: master-1 is pinned by its MAC address, two workers request CPUs and memory"
 mac=$(kubectl get baremetalhost host-1 --namespace "$namespace" --output 'jsonpath={.status.hardware.nics[0].mac}' --request-timeout=10s)
 {
-  sed "s/00:00:00:00:00:00/$mac/; s/namespace: .*/namespace: $namespace/; ${release:+s/^  kubespray:/&\n    release: $release/}" test/demo/provisioning.yaml
+  sed "s/00:00:00:00:00:00/$mac/; s/namespace: .*/namespace: $namespace/; ${release:+s/^  kubespray:/&\n    release: $release/;} ${network:+s/^    serviceSubnet:/    networkPlugin: $network\n&/}" test/demo/provisioning.yaml
   lab vars | sed 's/^/      /'
 } >"$scratch/provisioning.yaml"
 sed '/vars:/q' "$scratch/provisioning.yaml"

@@ -3,8 +3,10 @@
 package e2e
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/test/lab/osimage"
 	"github.com/akraino-icn/bpa/test/site"
 )
@@ -125,6 +128,50 @@ func checkCluster(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, nodes in
 		if out, err := site.Kubectl(kubeconfig, "", args...); err != nil {
 			t.Errorf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
+	}
+	checkPodAddresses(t, kubeconfig, p)
+	checkWorkerKeys(t, s, p)
+}
+
+// checkWorkerKeys checks that workers have no key with which etcd accepts them as root.
+func checkWorkerKeys(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
+	t.Helper()
+	for _, n := range p.Status.Nodes {
+		if slices.Contains(n.Roles, contract.RoleControlPlane) || n.State != v1alpha1.NodeReady {
+			continue
+		}
+		if keys := s.On(n.Host, "ls /etc/ssl/etcd/ssl/*key* 2>/dev/null; true"); keys != "" {
+			t.Errorf("worker %s has keys for etcd:\n%s", n.Name, keys)
+		}
+	}
+}
+
+// checkPodAddresses checks that the pods of the cluster have addresses of spec.PodSubnet.
+func checkPodAddresses(t *testing.T, kubeconfig string, p *v1alpha1.Provisioning) {
+	t.Helper()
+	subnet, err := netip.ParsePrefix(p.Spec.PodSubnet)
+	if err != nil {
+		t.Fatalf("spec.PodSubnet: %v", err)
+	}
+	const format = `{range .items[?(@.status.phase=="Running")]}{.metadata.name} {.spec.hostNetwork} {.status.podIP}{"\n"}{end}`
+	out, err := site.Kubectl(kubeconfig, "", "get", "pods", "--all-namespaces", "--output", "jsonpath="+format)
+	if err != nil {
+		t.Errorf("kubectl get pods: %v\n%s", err, out)
+		return
+	}
+	inside := 0
+	for line := range strings.Lines(out) {
+		fields := strings.Fields(line) // a pod with an address of its own has no second field
+		if len(fields) != 2 {
+			continue
+		}
+		if address, err := netip.ParseAddr(fields[1]); err != nil || !subnet.Contains(address) {
+			t.Errorf("pod %s has the address %s, which is not in spec.PodSubnet %s", fields[0], fields[1], subnet)
+		}
+		inside++
+	}
+	if inside == 0 {
+		t.Errorf("no running pod has an address of its own:\n%s", out)
 	}
 }
 

@@ -60,9 +60,9 @@ func hostsOf(s *site.Site, p *v1alpha1.Provisioning) []string {
 
 // leftovers prints what a cluster has left on a machine. It prints nothing on a machine without a
 // cluster.
-const leftovers = `ls -d /etc/kubernetes /etc/containerd /etc/cni/net.d /etc/bpa /etc/ssl/etcd /var/lib/kubelet/config.yaml /var/lib/etcd/member ` +
+const leftovers = `ls -d /etc/kubernetes /etc/containerd /etc/cni/net.d /run/flannel /etc/bpa /etc/ssl/etcd /var/lib/kubelet/config.yaml /var/lib/etcd/member ` +
 	`/usr/local/bin/kubelet /usr/local/bin/kubeadm /etc/apt/sources.list.d/bpa-depot.sources 2>/dev/null; ` +
-	`ps -eo comm= | grep -E '^(kube|containerd|etcd|coredns)'; ip -o link show cni0 2>/dev/null; ip route | grep -E ' (proto 76|dev cni0) '; ` +
+	`ps -eo comm= | grep -E '^(kube|containerd|etcd|coredns)'; ip -o link show cni0 2>/dev/null; ip -o link show flannel.1 2>/dev/null; ip route | grep -E ' (proto 76|dev cni0) '; ` +
 	`iptables-save 2>/dev/null | grep -m 1 KUBE; findmnt -rno TARGET | grep -E '^(/var/lib/kubelet|/run/containerd)/|^/run/netns/cni-'; true`
 
 // checkEmpty checks that nothing of a cluster is on the machine.

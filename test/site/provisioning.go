@@ -14,13 +14,11 @@ import (
 // Option changes a Provisioning before it is created.
 type Option func(*v1alpha1.Provisioning)
 
-// Provisioning returns a Provisioning for this site with the variables that lab machines need.
-// Apply creates it in the cluster. The cluster is installed by kubespray if this machine has it, or
-// else by the stand-in playbooks.
+// Provisioning returns a Provisioning for this site with the variables that lab machines need, and with the defaults
+// of BPA for all else, such as the network plugin. Apply creates it in the cluster.
 func (s *Site) Provisioning(name string, options ...Option) *v1alpha1.Provisioning {
 	s.T.Helper()
 	p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
-	p.Spec.Kubernetes.NetworkPlugin = "custom_cni" // the lab's own pod network
 	for key, value := range Vars(s.T) {
 		Var(key, value)(p)
 	}

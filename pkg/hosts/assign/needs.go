@@ -30,7 +30,9 @@ const (
 	ofModel
 	ofFlag
 	ofDisk
+	ofOtherDisk // met alone, but not beside the items before it
 	ofNIC
+	ofOtherNIC
 	ofVendor
 	ofProduct
 	ofBIOSVendor
@@ -84,15 +86,8 @@ func hardwareGap(n *contract.Needs, h *hosts.Host) gap {
 			return gap{ofFlag, i}
 		}
 	}
-	for i := range n.Disks {
-		if disksLike(h, &n.Disks[i]) < n.Disks[i].Count {
-			return gap{ofDisk, i}
-		}
-	}
-	for i := range n.NICs {
-		if nicsLike(h, &n.NICs[i]) < n.NICs[i].Count {
-			return gap{ofNIC, i}
-		}
+	if g := deviceGap(n, h); g != (gap{}) {
+		return g
 	}
 	return systemGap(n, h)
 }
@@ -139,26 +134,4 @@ func selects(t *contract.LabelTerm, labels map[string]string) bool {
 		return !has
 	}
 	return false
-}
-
-// disksLike returns the number of disks of the host that match the requirement.
-func disksLike(h *hosts.Host, need *contract.DiskNeed) int {
-	n := 0
-	for i := range h.Disks {
-		if d := &h.Disks[i]; d.Size >= need.Size && (need.Type == "" || strings.EqualFold(d.Type, need.Type)) {
-			n++
-		}
-	}
-	return n
-}
-
-// nicsLike returns the number of network cards of the host that match the requirement.
-func nicsLike(h *hosts.Host, need *contract.NICNeed) int {
-	n := 0
-	for i := range h.NICs {
-		if c := &h.NICs[i]; c.Speed >= need.Speed && (c.SRIOV || !need.SRIOV) && matches(need.Model, c.Model) {
-			n++
-		}
-	}
-	return n
 }

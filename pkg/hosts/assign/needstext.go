@@ -32,8 +32,12 @@ func (g gap) text(n *contract.Needs) string {
 		return "without CPU flag " + n.CPUFlags[g.at]
 	case ofDisk:
 		return "with fewer than " + diskText(n.Disks[g.at])
+	case ofOtherDisk:
+		return besideText(n.Disks, g.at, diskText)
 	case ofNIC:
 		return "with fewer than " + nicText(n.NICs[g.at])
+	case ofOtherNIC:
+		return besideText(n.NICs, g.at, nicText)
 	case ofVendor:
 		return "not of vendor " + n.Vendor
 	case ofProduct:

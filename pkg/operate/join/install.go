@@ -9,6 +9,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/operate/cluster"
+	"github.com/akraino-icn/bpa/pkg/operate/controlplane"
 	"github.com/akraino-icn/bpa/pkg/operate/play"
 	"github.com/akraino-icn/bpa/pkg/operate/prepare"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
@@ -98,6 +99,9 @@ func change(ctx context.Context, in session.Input, key ssh.Key, ports session.Po
 	recap, err := play.Run(ctx, in, files, ports, report, counted)
 	endPrefetch()
 	if err != nil {
+		return "", nil, err
+	}
+	if err := controlplane.RemoveWorkerKeys(ctx, in, key, c.Pins, in.PlaybookNodes(), ports); err != nil {
 		return "", nil, err
 	}
 	return recap, c.Pins, session.StoreJoined(ctx, ports.Installed, session.HostUIDs(in.Nodes))

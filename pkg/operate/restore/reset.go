@@ -10,6 +10,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/cluster"
+	"github.com/akraino-icn/bpa/pkg/operate/controlplane"
 	"github.com/akraino-icn/bpa/pkg/operate/play"
 	"github.com/akraino-icn/bpa/pkg/operate/prepare"
 	"github.com/akraino-icn/bpa/pkg/operate/reset"
@@ -202,6 +203,9 @@ func (r *restoration) install(ctx context.Context) (string, error) {
 	}
 	recap, err := play.Run(ctx, r.in, files, r.ports, r.part(restorePlayFrom, restoreEtcdFrom), counted)
 	if err != nil {
+		return "", err
+	}
+	if err := controlplane.RemoveWorkerKeys(ctx, r.in, r.key, r.c.Pins, r.in.PlaybookNodes(), r.ports); err != nil {
 		return "", err
 	}
 	return recap, session.StoreJoined(ctx, r.ports.Installed, session.HostUIDs(r.in.Nodes))

@@ -82,7 +82,10 @@ func (u *upgrader) play(ctx context.Context) error {
 	_, err = play.Run(ctx, in, files, u.ports, func(percent int, step string) {
 		u.progress.Set(upgradeFrom+percent*(checkFrom-upgradeFrom)/100, step)
 	}, counted)
-	return err
+	if err != nil {
+		return err
+	}
+	return controlplane.RemoveWorkerKeys(ctx, in, u.key, u.c.Pins, u.behind, u.ports)
 }
 
 func (u *upgrader) drainer() cluster.Drainer {

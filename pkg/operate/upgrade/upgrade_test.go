@@ -2,8 +2,10 @@ package upgrade_test
 
 import (
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,6 +37,31 @@ func TestUpgradeOfWorkers(t *testing.T) {
 		if !cmp.Equal(extra[name], want) {
 			t.Errorf("extra variable %s is %v, want %v", name, extra[name], want)
 		}
+	}
+}
+
+// TestUpgradedWorkersHaveNoKeyForEtcd: with flannel, kubespray gives them one again.
+func TestUpgradedWorkersHaveNoKeyForEtcd(t *testing.T) {
+	u := newUpgrading(t, false, 1, 3, "worker-1", "worker-2")
+	u.In.Request.NetworkPlugin = "flannel"
+	inner := u.Scripts
+	var mu sync.Mutex
+	var removed []string
+	u.Scripts = func(i int, command string, stdout, stderr io.Writer) (int, bool) {
+		if command == "sh -c 'rm -f /etc/ssl/etcd/ssl/node-*.pem'" {
+			mu.Lock()
+			defer mu.Unlock()
+			removed = append(removed, u.In.Nodes[i].Name)
+			return 0, true
+		}
+		return inner(i, command, stdout, stderr)
+	}
+	if _, err := u.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, &u.Log)
+	}
+	slices.Sort(removed)
+	if diff := cmp.Diff([]string{"worker-1", "worker-2"}, removed); diff != "" {
+		t.Errorf("removed from (-want +got):\n%s", diff)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 
 	"github.com/akraino-icn/bpa/test/lab/stamp"
 )
@@ -14,12 +15,17 @@ import (
 // does nothing if the files of the module, the flags and the Go version did not change since the
 // last build.
 func (b *Builder) goBuild(ctx context.Context, dir, ldflags string, out string, packages ...string) error {
+	return b.goBuildWith(ctx, dir, []string{"-ldflags=-s -w " + ldflags}, out, packages...)
+}
+
+// goBuildWith is goBuild with more flags of go build.
+func (b *Builder) goBuildWith(ctx context.Context, dir string, flags []string, out string, packages ...string) error {
 	module := filepath.Join(b.Source, dir)
 	sources, err := stamp.ContentKey(module)
 	if err != nil {
 		return err
 	}
-	args := append([]string{"build", "-trimpath", "-ldflags=-s -w " + ldflags, "-o", out + "/"}, packages...)
+	args := slices.Concat([]string{"build", "-trimpath"}, flags, []string{"-o", out + "/"}, packages)
 	var outputs []string
 	for _, p := range packages {
 		outputs = append(outputs, filepath.Join(out, program(p)))

@@ -62,7 +62,11 @@ func (b *Builder) makeClusterImages(ctx context.Context) error {
 		}
 		images = append(images, i)
 	}
-	for _, i := range images {
+	flannel, err := b.flannelImages(ctx)
+	if err != nil {
+		return err
+	}
+	for _, i := range append(images, flannel...) {
 		if err := b.push(ctx, i); err != nil {
 			return err
 		}

@@ -79,4 +79,4 @@ var Busybox = System{
 }
 
 // BusyboxLinks are the names of busybox commands. The image has a link for each of them.
-var BusyboxLinks = []string{"sh", "sleep", "cat", "echo", "env", "hostname", "httpd", "ip", "ls", "nc", "nslookup", "ping", "wget"}
+var BusyboxLinks = []string{"sh", "sleep", "cat", "cp", "echo", "env", "hostname", "httpd", "ip", "ls", "nc", "nslookup", "ping", "wget"}

@@ -108,11 +108,11 @@ type HostRequirements struct {
 	CPUFlags []string `json:"cpuFlags,omitempty"`
 	// CPUClockMHz is the minimum clock rate, in MHz.
 	CPUClockMHz int32 `json:"cpuClockMHz,omitempty"`
-	// Disks are the disks that the host must have. Each item is checked separately, so one disk can
-	// satisfy two items.
+	// Disks are the disks that the host must have. One disk satisfies one item only, so the host has
+	// at least as many disks as all items together.
 	// +kubebuilder:validation:MaxItems=16
 	Disks []DiskRequirement `json:"disks,omitempty"`
-	// NICs are the network cards that the host must have. Each item is checked separately. A card
+	// NICs are the network cards that the host must have. One card satisfies one item only. A card
 	// with two addresses counts once.
 	// +kubebuilder:validation:MaxItems=16
 	NICs []NICRequirement `json:"nics,omitempty"`

@@ -1,4 +1,4 @@
-// Command network is the pod network of an application cluster. All nodes must be in the same layer
+// Command network is the pod network of a cluster that test/playbooks installs. All nodes must be in the same layer
 // 2 network, as lab nodes are. On every node the command maintains the CNI configuration (a bridge
 // with the pod range of the node) and one route to every other node. It works like kindnet or
 // flannel's host-gw, but has few dependencies, which are all available as Go modules. kubespray

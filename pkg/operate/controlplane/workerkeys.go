@@ -1,0 +1,70 @@
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/operate/session"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// RemoveWorkerKeys removes, from those of the nodes that are workers only, the certificate and key with which etcd accepts
+// them as root. With flannel, kubespray gives each worker one (its playbook install_etcd.yml), although flannel asks the
+// API server and not etcd. Whoever is root on a worker would be root in the whole cluster. The first member of etcd keeps a copy,
+// so that kubespray finds it and makes no other one. The next playbook on a worker puts it there again, and so RemoveWorkerKeys
+// follows each playbook.
+func RemoveWorkerKeys(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins, nodes []contract.Node, ports session.Ports) error {
+	script := workerKeysScript(in.Request)
+	workers := slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool {
+		return script == "" || slices.Contains(n.Roles, contract.RoleControlPlane)
+	})
+	errs := make([]error, len(workers))
+	session.Each(len(workers), func(i int) {
+		n := workers[i]
+		err := session.OnMachine(ctx, in, n, key, pins.Of(n.HostUID), ports, func(ctx context.Context, sh machine.Shell) error {
+			_, err := sh(ctx, script)
+			return err
+		})
+		if err != nil {
+			const step = "remove the worker's key for etcd"
+			reason := session.Reason(err)
+			if exit := (*ssh.ExitError)(nil); errors.As(err, &exit) {
+				reason = contract.ReasonPlaybookFailed
+			}
+			errs[i] = &task.Error{Reason: reason, Host: n.Name, Step: step, Err: fmt.Errorf("%s from %s: %w. The next attempt continues", step, n.Name, err)}
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// plainFolder matches a path that needs no quotes in a shell.
+var plainFolder = regexp.MustCompile(`^/[A-Za-z0-9._/-]+$`)
+
+// workerKeysScript returns the script that RemoveWorkerKeys runs; "" if workers have no such keys, or need them: cilium and
+// calico can be set up to use etcd.
+func workerKeysScript(r contract.Request) string {
+	if r.NetworkPlugin != "flannel" || r.SetsVar("cilium_deploy_additionally") {
+		return ""
+	}
+	folder := strings.TrimSuffix(etcd.HostCertificates, "/")
+	var set string
+	if json.Unmarshal(r.Vars["etcd_cert_dir"], &set) == nil && set != "" {
+		folder = set
+	} else if json.Unmarshal(r.Vars["etcd_config_dir"], &set) == nil && set != "" {
+		folder = path.Join(set, "ssl")
+	}
+	if !plainFolder.MatchString(folder) { // a template
+		return ""
+	}
+	return "rm -f " + folder + "/node-*.pem"
+}
