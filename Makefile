@@ -100,7 +100,7 @@ stories-e2e-same      := TestSameResult TestSameFailure
 stories-test-year     := TestYear
 # Targets that make test leaves out: they take long, or have not been seen to pass on kubespray yet. test/passed.tsv
 # has their last success.
-left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-same integration-long test-power test-ansible test-year
+left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-same integration-long test-power test-boot test-ansible test-year
 
 empty :=
 # stories runs the stories of the target on real clusters, with a time limit ($(1)). Stories that are marked as parallel
@@ -139,7 +139,7 @@ integration: build ## Test with real servers and clients: kube-apiserver, Metal3
 	$(call debian,systemd-analyze,systemd)
 	go test -C bootstrap ./internal/cluster ./internal/config -tags integration -run "Metal3|Systemd|Secrets" -count=1
 	go test -C bootstrap ./internal/restore -tags integration -count=1 -timeout 15m
-	go test -C bootstrap ./internal/host -tags integration -run Network -count=1
+	go test -C bootstrap ./internal/host ./internal/supervisor -tags integration -run "Network|User" -count=1
 	DEPOT=$(BPA_STATE)/bin/depot go test -C bootstrap ./internal/backup ./internal/target -tags integration -count=1 -timeout 10m
 	$(call debian,mkfs.ext4,e2fsprogs)
 	$(call debian,losetup,mount)
@@ -156,6 +156,9 @@ integration-long: tools ## Test that one host that fails to receive its image co
 	hack/tested.sh $@ go test ./test/integration -tags integration -run $(slow) -count=1 -v -timeout 40m
 test-power: build ## Cut the power of etcd and the depot 200 times: nothing that they acknowledged may be lost (make integration cuts it 20 times)
 	BPA_POWER_CUTS=200 hack/tested.sh $@ go test -C bootstrap ./power -tags integration -count=1 -v -timeout 60m
+test-boot: build ## Let the systemd of a Debian 12 start a second bootstrap machine in a sandbox: reboots, a killed supervisor, one that hangs
+	$(call debian,mmdebstrap,mmdebstrap)
+	hack/tested.sh $@ bootstrap/boot/run
 .PHONY: first-hour first-hour-cluster
 first-hour: ## Run docs/first-hour.md on a fresh clone, with BPA_STATE=<a folder without a machine>, and compare what it prints (hours)
 	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go build -o "$$dir/" ./test/firsthour && \

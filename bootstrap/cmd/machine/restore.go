@@ -51,7 +51,7 @@ func restoreCommand(l layout.Layout) *cobra.Command {
 					report, err = restore.Restore{Layout: l, Paths: paths(l), File: args[0], Access: access, Keys: keys, PKI: identity, Log: log, Now: time.Now()}.Run(ctx)
 					return "", err
 				}},
-				{title: "keys and configuration", run: func(context.Context, io.Writer) (string, error) { return "", configure(l) }},
+				{title: "keys and configuration", run: func(ctx context.Context, _ io.Writer) (string, error) { return "", configure(ctx, l) }},
 				syncStep(l),
 			})
 			if err == nil {

@@ -41,6 +41,33 @@ func TestEveryComponentIsProbed(t *testing.T) {
 	}
 }
 
+// TestComponentsReadTheirKeysOnly: what a component with a user of its own can read, nobody but root and the components
+// of the list can. A component that gets a new key in its arguments can read it at once.
+func TestComponentsReadTheirKeysOnly(t *testing.T) {
+	got := map[string]string{}
+	for _, c := range Plan(state).Components {
+		files := ""
+		for _, path := range append(slices.Clone(c.Owns), c.Reads...) {
+			files += " " + strings.TrimPrefix(path, "/state/")
+		}
+		got[c.Name] = c.User + files
+	}
+	want := map[string]string{
+		"depot":                   "bpa-depot depot pki/depot.kubeconfig",
+		"etcd":                    "bpa-etcd data/etcd pki/etcd.key",
+		"kube-apiserver":          "bpa-apiserver log/audit pki/sa.key pki/apiserver-etcd.key pki/apiserver.key pki/apiserver-kubelet.key pki/encryption.yaml pki/front-proxy.key",
+		"kube-controller-manager": "bpa-controllers pki/controller-manager.kubeconfig pki/sa.key pki/ca.key",
+		"kube-scheduler":          "bpa-scheduler pki/scheduler.kubeconfig",
+		"containerd":              "", "kubelet": "", "kube-proxy": "", // root
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("user and files of each component (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"bpa-depot", "bpa-etcd", "bpa-apiserver", "bpa-controllers", "bpa-scheduler"}, Users(state)); diff != "" {
+		t.Errorf("users (-want +got):\n%s", diff)
+	}
+}
+
 // A power cut must lose no key that etcd has acknowledged. TestPowerCuts cuts the power of an etcd with these arguments.
 func TestEtcdSyncsWhatItAcknowledges(t *testing.T) {
 	args := machineControlPlane(state).Etcd().Args

@@ -115,7 +115,7 @@ func EtcdMember() []string {
 // bridge only, because other networks of the machine must not reach it.
 func machineControlPlane(l layout.Layout) ControlPlane {
 	return ControlPlane{
-		Bin: l.Bin, PKI: l.PKI(), Data: l.Data(), Admission: l.Etc("admission.yaml"), Audit: l.Etc("audit.yaml"), AuditLog: l.Log("audit.log"), EtcdPort: etcdPort, EtcdPeer: etcdPeer, EtcdHealth: "2381",
+		Bin: l.Bin, PKI: l.PKI(), Data: l.Data(), Admission: l.Etc("admission.yaml"), Audit: l.Etc("audit.yaml"), AuditLog: l.Log("audit", "audit.log"), EtcdPort: etcdPort, EtcdPeer: etcdPeer, EtcdHealth: "2381",
 		Address: layout.NodeIP, Port: "6443", ServiceCIDR: layout.ServiceCIDR,
 	}
 }

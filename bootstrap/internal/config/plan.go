@@ -2,6 +2,8 @@ package config
 
 import (
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
@@ -11,8 +13,39 @@ import (
 func Plan(l layout.Layout) supervisor.Plan {
 	control := machineControlPlane(l)
 	return supervisor.Plan{Components: []supervisor.Component{
-		depot(l), control.Etcd(), control.APIServer(), controllerManager(l), scheduler(l), containerdComponent(l), kubeletComponent(l), proxyComponent(l),
+		as("bpa-depot", l, depot(l), l.DepotDir()), as("bpa-etcd", l, control.Etcd(), l.Data("etcd")),
+		as("bpa-apiserver", l, control.APIServer(), filepath.Dir(control.AuditLog)), as("bpa-controllers", l, controllerManager(l)), as("bpa-scheduler", l, scheduler(l)),
+		containerdComponent(l), kubeletComponent(l), proxyComponent(l),
 	}}
+}
+
+// as returns the component with a user of its own. The user owns the folders, and reads the keys that its arguments name.
+// Only the API server and the controllers share a key, that of service accounts: it belongs to the API server, and the
+// controllers read it. containerd, the kubelet and kube-proxy stay root: they make containers, mounts and firewall rules.
+func as(user string, l layout.Layout, c supervisor.Component, folders ...string) supervisor.Component {
+	c.User, c.Owns = user, folders
+	for _, arg := range c.Args {
+		file := arg[strings.Index(arg, "=")+1:]
+		switch {
+		case filepath.Dir(file) != l.PKI() || filepath.Ext(file) == ".crt" || filepath.Ext(file) == ".pub" || slices.Contains(c.Reads, file):
+		case filepath.Base(file) == "sa.key" && c.Name == "kube-apiserver":
+			c.Owns = append(c.Owns, file)
+		default:
+			c.Reads = append(c.Reads, file)
+		}
+	}
+	return c
+}
+
+// Users are the users as whom components of the machine run.
+func Users(l layout.Layout) []string {
+	var names []string
+	for _, c := range Plan(l).Components {
+		if c.User != "" {
+			names = append(names, c.User)
+		}
+	}
+	return names
 }
 
 // depot returns the component that runs the depot. It needs no other component. In particular it

@@ -3,12 +3,33 @@ package host
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
+
+func TestCheckReachNamesTheFolderThatIsClosed(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // testing makes it with mode 0700
+		t.Fatal(err)
+	}
+	closed := filepath.Join(dir, "closed")
+	if err := os.MkdirAll(filepath.Join(closed, "state"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckReach(filepath.Join(closed, "state")); err != nil {
+		t.Error(err)
+	}
+	if err := os.Chmod(closed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckReach(filepath.Join(closed, "state")); err == nil || !strings.Contains(err.Error(), "chmod o+x "+closed) {
+		t.Errorf("a folder that only root can reach: %v", err)
+	}
+}
 
 func TestCapability(t *testing.T) {
 	const status = "Name:\tx\nCapPrm:\t000001ffffffffff\nCapEff:\t000001fffeffffff\n" // all but 24, CAP_SYS_RESOURCE

@@ -78,7 +78,8 @@ func versions(dir string) string {
 // at rest, and <user>.kubeconfig for admin, controller-manager, scheduler, proxy, depot and kubelet. A damaged
 // file is an error.
 func Ensure(dir string, machine Machine, now time.Time) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	// Each component reaches its keys, and their own modes keep them from the others.
+	if err := errors.Join(os.MkdirAll(dir, 0o711), os.Chmod(dir, 0o711)); err != nil {
 		return fmt.Errorf("create key folder: %w", err)
 	}
 	cluster, err := ensure(dir, clusterCA, nil, now)

@@ -182,7 +182,7 @@ func answer(do func(*http.Request) error) http.HandlerFunc {
 }
 
 // protocol is raised when plans or commands change so that an older daemon does not understand them.
-const protocol = 2
+const protocol = 3
 
 // report is the answer to GET /status.
 type report struct {

@@ -30,9 +30,9 @@ func newLauncher() *launcher {
 }
 
 // start starts cmd in its own process group, so that Ctrl-C in a terminal does not reach it. The
-// kernel kills the child when the supervisor ends.
-func (l *launcher) start(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+// kernel kills the child when the supervisor ends. Without a user, the child runs as that of the supervisor.
+func (l *launcher) start(cmd *exec.Cmd, user *syscall.Credential) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: user}
 	cmd.WaitDelay = 2 * time.Second // grandchildren (container shims) can keep the log pipe open
 	r := launchRequest{cmd: cmd, result: make(chan error, 1)}
 	l.requests <- r

@@ -32,6 +32,11 @@ type Component struct {
 	Inputs []string `json:"inputs,omitempty"`
 	// Grace is the time between SIGTERM and SIGKILL; 0 means 10 s.
 	Grace time.Duration `json:"grace,omitempty"`
+	// User is the user as whom the program runs; empty means root. Reads are files of root that its group may read, and
+	// Owns are folders and files that belong to it with all that is in them.
+	User  string   `json:"user,omitempty"`
+	Reads []string `json:"reads,omitempty"`
+	Owns  []string `json:"owns,omitempty"`
 }
 
 // Plan lists all components that a supervisor runs.

@@ -67,7 +67,11 @@ func (r *runner) once(ctx context.Context) error {
 	cmd := exec.Command(r.component.Args[0], r.component.Args[1:]...)
 	cmd.Env = append(append(os.Environ(), r.component.Env...), "NOTIFY_SOCKET="+socket.addr)
 	cmd.Stdout, cmd.Stderr = r.log, r.log
-	if err := r.launcher.start(cmd); err != nil {
+	account, err := r.component.account()
+	if err != nil {
+		return fmt.Errorf("start %s: %w", r.component.Name, err)
+	}
+	if err := r.launcher.start(cmd, account); err != nil {
 		return fmt.Errorf("start %s: %w", r.component.Args[0], err)
 	}
 	r.phase(Starting, cmd.Process.Pid)

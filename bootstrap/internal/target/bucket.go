@@ -89,10 +89,18 @@ func (b *bucket) key(name string) *string {
 	return &name
 }
 
-// Check implements Target.
+// Check implements Target. It begins an upload in parts and ends it: that needs the right to write, and leaves nothing, also
+// in a bucket with object lock.
 func (b *bucket) Check(ctx context.Context) error {
 	_, err := b.client.ListObjectsV2WithContext(ctx, &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: b.key(""), MaxKeys: aws.Int64(1)})
-	return b.explain("list", err)
+	if err != nil {
+		return b.explain("list", err)
+	}
+	upload, err := b.client.CreateMultipartUploadWithContext(ctx, &s3.CreateMultipartUploadInput{Bucket: &b.name, Key: b.key("check")})
+	if err == nil {
+		_, err = b.client.AbortMultipartUploadWithContext(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.name, Key: upload.Key, UploadId: upload.UploadId})
+	}
+	return b.explain("write to", err)
 }
 
 // Write implements Target.

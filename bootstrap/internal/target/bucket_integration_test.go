@@ -155,6 +155,29 @@ func TestABucketThatRefuses(t *testing.T) {
 	says(t, "no such file", err, "NoSuchKey", "machine backup list")
 }
 
+// Check sees before the first backup that nothing can be written, and leaves nothing.
+func TestABucketThatCanOnlyBeListed(t *testing.T) {
+	s := startS3(t)
+	owner := s3Target(t, "s3://backups/site-1?endpoint=https://"+s.address, Access{Credentials: s3Keys(t, "owner", targettest.Password), CA: s.ca})
+	reader := s3Target(t, "s3://backups/site-1?endpoint=https://"+s.address, Access{Credentials: s3Keys(t, "stranger", targettest.Password), CA: s.ca})
+	grant := func(actions string) {
+		t.Helper()
+		policy := `{"Statement": [{"Effect": "Allow", "Principal": {"AWS": ["stranger"]}, "Action": [` + actions + `], "Resource": ["arn:aws:s3:::backups", "arn:aws:s3:::backups/*"]}]}`
+		if _, err := owner.client.PutBucketPolicyWithContext(t.Context(), &s3.PutBucketPolicyInput{Bucket: &owner.name, Policy: &policy}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	grant(`"s3:ListBucket"`)
+	lists(t, reader)
+	says(t, "check", reader.Check(t.Context()), "write to the bucket backups", "AccessDenied", "grant s3:ListBucket")
+	grant(`"s3:ListBucket", "s3:PutObject", "s3:AbortMultipartUpload"`)
+	if err := reader.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	lists(t, owner)
+	unfinished(t, owner, 0)
+}
+
 // With object lock, whoever has the machine's credentials can hide a backup, but not destroy it.
 func TestABucketWithObjectLock(t *testing.T) {
 	s := startS3(t)

@@ -48,7 +48,9 @@ func (b *Builder) bin(name string) string { return filepath.Join(b.State, "bin",
 func (b *Builder) cache(parts ...string) string {
 	return filepath.Join(append([]string{b.State, "cache", "lab"}, parts...)...)
 }
-func (b *Builder) files(path string) string { return filepath.Join(b.State, "depot", "files", path) }
+func (b *Builder) files(path string) string { return filepath.Join(b.depot(), "files", path) }
+
+func (b *Builder) depot() string { return filepath.Join(b.State, "depot") }
 func (b *Builder) source(parts ...string) string {
 	return filepath.Join(append([]string{b.Source}, parts...)...)
 }

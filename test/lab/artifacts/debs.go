@@ -55,6 +55,9 @@ func (b *Builder) makeDebs(ctx context.Context) error {
 			if err := copyFile(d.Disk, b.deb(name)); err != nil {
 				return err
 			}
+			if err := give(b.depot(), b.deb(name)); err != nil {
+				return err
+			}
 		}
 		return nil
 	})

@@ -113,6 +113,9 @@ func (b *Builder) store(f file) error {
 		if err != nil {
 			return err
 		}
+		if err := give(b.depot(), out); err != nil {
+			return err
+		}
 		return b.stamps().Set("sha256 "+f.variable, sum)
 	})
 }
