@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -138,8 +137,15 @@ func Judge(in Input, answers []Answer) []Finding {
 		}
 		return 2
 	}
-	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(rank(a), rank(b)) })
-	return all
+	var sorted []Finding
+	for r := range 3 {
+		for _, f := range all {
+			if rank(f) == r {
+				sorted = append(sorted, f)
+			}
+		}
+	}
+	return sorted
 }
 
 // Table returns all checks, in their order.

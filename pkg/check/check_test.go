@@ -452,6 +452,9 @@ func TestPage(t *testing.T) {
 		if c.Machine && !strings.HasPrefix(c.ID, "site-") {
 			what += " *(also the machine)*"
 		}
+		if c.Elsewhere != "" && !strings.HasPrefix(c.ID, "site-") {
+			what += " *(runs report it as `" + strings.ReplaceAll(c.Elsewhere, ", ", "`, `") + "`)*"
+		}
 		fmt.Fprintf(&rows, "| `%s` | %s | %s | %s |\n", c.ID, c.Severity, what, c.Do)
 	}
 	compare(t, "table of checks", rows.String())

@@ -252,9 +252,7 @@ func (w *world) knocks(protocol string, closed func(state string) bool) {
 			slices.Sort(of[at])
 			fail(fmt.Sprintf("it does not reach %s (%s) at %s %s", to[at].Name, at, protocol, strings.Join(of[at], ", ")))
 		}
-		_, all := w.in.peers(w.index(n))
-		all = slices.DeleteFunc(all, func(o Node) bool { return to[o.Address].Name == "" }) // it has not answered anybody
-		if failed > 0 || !tried && w.expects(n, all, protocol) {
+		if _, all := w.in.peers(w.index(n)); failed > 0 || !tried && w.expects(n, to, all, protocol) {
 			unknown("it has no bash and timeout, with which ports are tried, or an attempt failed")
 		}
 	})
@@ -264,10 +262,11 @@ func (w *world) index(n Node) int {
 	return slices.IndexFunc(w.in.Nodes, func(o Node) bool { return o.Name == n.Name })
 }
 
-// expects reports whether node n connects to one of the others with the protocol.
-func (w *world) expects(n Node, others []Node, protocol string) bool {
+// expects reports whether node n connects to one of the others that are there with the protocol.
+func (w *world) expects(n Node, there map[string]Node, others []Node, protocol string) bool {
 	return slices.ContainsFunc(others, func(o Node) bool {
-		return slices.ContainsFunc(w.in.ports(), func(p port) bool { return p.protocol == protocol && p.reached(n, o) })
+		_, answers := there[o.Address]
+		return answers && slices.ContainsFunc(w.in.ports(), func(p port) bool { return p.protocol == protocol && p.reached(n, o) })
 	})
 }
 

@@ -3,6 +3,7 @@ package check
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +31,20 @@ func TestRunsMakeNoCheckTwice(t *testing.T) {
 		if slices.Contains(OfRuns(), c.ID) == (c.Elsewhere != "") {
 			t.Errorf("%s: %q", c.ID, c.Elsewhere)
 		}
+	}
+}
+
+// TestTheAPIKnowsTheChecks: spec.checks.disable accepts the checks that runs make, and no other word.
+func TestTheAPIKnowsTheChecks(t *testing.T) {
+	text, err := os.ReadFile("../apis/bpa/v1alpha1/spec_types.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "type ChecksSpec struct")
+	_, marker, _ := strings.Cut(rest, "validation:items:Enum=")
+	marker, _, _ = strings.Cut(marker, "\n")
+	if want := strings.Join(OfRuns(), ";"); marker != want {
+		t.Errorf("spec.checks.disable accepts\n%s\nwant\n%s", marker, want)
 	}
 }
 

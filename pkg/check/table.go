@@ -17,7 +17,7 @@ var table = []Check{
 		Do: "on each host: rm -f /etc/machine-id /var/lib/dbus/machine-id; systemd-machine-id-setup; then reboot. Remove the file from the image"},
 	{ID: "product-uuid", Severity: Warning, What: "no other host has its product_uuid", judge: productUUIDs,
 		Do: "set another UUID in the firmware or in the hypervisor, if storage or the cloud provider uses it"},
-	{ID: "mac-address", Severity: Error, What: "no other host has a MAC address of it", judge: macAddresses,
+	{ID: "mac-address", Severity: Warning, What: "no other host has a MAC address of it. USB network cards of management controllers can have the same one on all servers of a series", judge: macAddresses,
 		Do: "two objects describe one machine, or a MAC address was set by hand: correct the BareMetalHost or the network card"},
 	{ID: "hostname", Severity: Warning, What: "it has a valid host name, and no other host has the same", judge: hostnames,
 		Do: "kubespray sets the name of the node. If that is switched off (override_system_hostname), set it with hostnamectl"},
