@@ -38,12 +38,16 @@ func main() {
 		if err != nil {
 			return nil, err
 		}
-		return nil, enroll.Run(ctx, in, siteKey, session.Ports{
+		ports := enroll.Ports{Ports: session.Ports{
 			Dial:       node.DialSSH,
 			KnownHosts: kube.NewStore(maps, contract.KnownHostsName(*provisioning)),
 			Installed:  kube.NewStore(maps, contract.InstalledName(*provisioning)),
 			Machines:   session.OnMachines{},
 			Log:        os.Stdout,
-		})
+		}}
+		if in.Request.Outcome != "" {
+			ports.Outcome = kube.NewStore(maps, in.Request.Outcome)
+		}
+		return nil, enroll.Run(ctx, in, siteKey, ports)
 	})
 }

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +25,8 @@ type Check struct {
 	Do       string // what a person does if it is another one
 	// Machine reports that the check also applies to the bootstrap machine.
 	Machine bool
+	// Elsewhere has the reasons with which runs report the same without this check; empty: runs make the check.
+	Elsewhere string
 
 	judge func(w *world)
 }
@@ -82,8 +83,20 @@ type Input struct {
 	// OperatingSystem is ID-VERSION_ID of os-release(5).
 	OperatingSystem string
 	Depot           Depot
+	// APIPort is the port of the API servers; 0: 6443. CgroupV1 reports that the kubelet accepts cgroup v1, and NoLocalDNS that
+	// nodes have no local cache of names.
+	APIPort              int
+	CgroupV1, NoLocalDNS bool
+	// Eviction has the limits of the kubelet (kubespray's eviction_hard) by their signal, such as imagefs.available;
+	// nil: those of the kubelet itself.
+	Eviction map[string]string
+	// Accepted are the IDs of checks whose failure is accepted by variables of kubespray, such as kubeadm_ignore_preflight_errors.
+	Accepted []string
 	// Machine reports that the only node is the bootstrap machine itself: Table marks the checks that apply to it.
 	Machine bool
+	// Run reports that a run asks, before it changes the hosts: Table marks the checks that it makes. It asks from a pod, whose
+	// address says nothing about the machine, and a host that does not answer to the end stops no run.
+	Run bool
 	// Site is what the objects of the site say; nil: it is not checked.
 	Site *Site
 	// Skip are the IDs of checks that are not made.
@@ -108,7 +121,7 @@ type Answer struct {
 func Judge(in Input, answers []Answer) []Finding {
 	var all []Finding
 	for _, c := range table {
-		if slices.Contains(in.Skip, c.ID) || in.Machine && !c.Machine {
+		if slices.Contains(in.Skip, c.ID) || slices.Contains(in.Accepted, c.ID) || in.Machine && !c.Machine || in.Run && c.Elsewhere != "" {
 			continue
 		}
 		c.judge(&world{in: in, answers: answers, say: func(result Result, host, seen string) {
@@ -124,8 +137,15 @@ func Judge(in Input, answers []Answer) []Finding {
 		}
 		return 2
 	}
-	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(rank(a), rank(b)) })
-	return all
+	var sorted []Finding
+	for r := range 3 {
+		for _, f := range all {
+			if rank(f) == r {
+				sorted = append(sorted, f)
+			}
+		}
+	}
+	return sorted
 }
 
 // Table returns all checks, in their order.
@@ -136,6 +156,17 @@ func IDs() []string {
 	var ids []string
 	for _, c := range table {
 		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+// OfRuns returns the IDs of the checks that runs make, and that can be switched off in a Provisioning.
+func OfRuns() []string {
+	var ids []string
+	for _, c := range table {
+		if c.Elsewhere == "" {
+			ids = append(ids, c.ID)
+		}
 	}
 	return ids
 }

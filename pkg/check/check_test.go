@@ -165,6 +165,10 @@ func TestEachCheckFails(t *testing.T) {
 		}, "host-1", "no program sets its clock", ""},
 		{"time-source", "no server answers", line("synchronized", "synchronized no"), "host-1", "chronyd runs, and the clock is not synchronized", ""},
 		{"disk-space", "a small disk", func(t *testing.T, w *world3) {
+			w.replace(t, 0, "disk /var/lib/containerd", "disk /var/lib/containerd 7 4096 2621440 500000 655360 600000")
+			w.replace(t, 0, "mount /var/lib/containerd", "mount /var/lib/containerd /var/lib/containerd rw")
+		}, "host-1", "/var/lib/containerd has 1.9 GiB free, and /var/lib/containerd need 2.0 GiB", "disk-reserve"},
+		{"disk-reserve", "a small disk that is enough at first", func(t *testing.T, w *world3) {
 			w.replace(t, 0, "disk /var/lib/containerd", "disk /var/lib/containerd 7 4096 2621440 2000000 655360 600000")
 			w.replace(t, 0, "mount /var/lib/containerd", "mount /var/lib/containerd /var/lib/containerd rw")
 		}, "host-1", "/var/lib/containerd has 7.6 GiB free, and /var/lib/containerd need 10.0 GiB", ""},
@@ -189,6 +193,7 @@ func TestEachCheckFails(t *testing.T) {
 		{"mtu", "a tunnel", line("ping 10.0.0.2", "ping 10.0.0.2 1500 1400"), "host-1", "packets of 1500 bytes, the MTU of its network card, do not arrive at host-2 (10.0.0.2); those of 1400 do", ""},
 		{"mtu", "jumbo frames, a switch without", line("ping 10.0.0.3", "ping 10.0.0.3 9000 1500"), "host-1", "packets of 9000 bytes", ""},
 		{"mtu", "the way to this machine", line("ping 10.0.0.250", "ping 10.0.0.250 9000 1500"), "host-1", "this machine", ""},
+		{"mtu-path", "a router with a tunnel", line("ping 10.0.0.2", "ping 10.0.0.2 1500 1400 told"), "host-1", "packets of 1500 bytes, the MTU of its network card, are too large for the way to host-2 (10.0.0.2); those of 1400 arrive", ""},
 		{"ports-free", "another etcd", func(t *testing.T, w *world3) {
 			w.replace(t, 0, "listen", "listen tcp 094B 00000000", "owner tcp 2379 etcd")
 		}, "host-1", "in use: tcp/2379 (for etcd) by etcd", ""},
@@ -446,6 +451,9 @@ func TestPage(t *testing.T) {
 		what := c.What
 		if c.Machine && !strings.HasPrefix(c.ID, "site-") {
 			what += " *(also the machine)*"
+		}
+		if c.Elsewhere != "" && !strings.HasPrefix(c.ID, "site-") {
+			what += " *(runs report it as `" + strings.ReplaceAll(c.Elsewhere, ", ", "`, `") + "`)*"
 		}
 		fmt.Fprintf(&rows, "| `%s` | %s | %s | %s |\n", c.ID, c.Severity, what, c.Do)
 	}

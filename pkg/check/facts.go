@@ -105,7 +105,11 @@ type Download struct {
 }
 
 // Ping is the largest packet that arrived, in bytes; 0: none. MTU is that of the network card.
-type Ping struct{ MTU, Largest int }
+type Ping struct {
+	MTU, Largest int
+	// Told reports that a larger packet was answered with its limit, so its sender knows to send smaller ones.
+	Told bool
+}
 
 // Knock is an attempt to reach a port.
 type Knock struct {
@@ -298,8 +302,8 @@ var lists = map[string]func(f *Facts, rest string, fields []string){
 			Took: time.Duration(took * float64(time.Second)), Why: strings.Join(v[4:], " ")}
 	},
 	"ping": func(f *Facts, _ string, v []string) {
-		if len(v) == 3 && len(f.Pings) < mostItems {
-			f.Pings[v[0]] = Ping{MTU: int(min(whole(v[1]), math.MaxInt32)), Largest: int(min(whole(v[2]), math.MaxInt32))}
+		if (len(v) == 3 || len(v) == 4) && len(f.Pings) < mostItems {
+			f.Pings[v[0]] = Ping{MTU: int(min(whole(v[1]), math.MaxInt32)), Largest: int(min(whole(v[2]), math.MaxInt32)), Told: len(v) == 4 && v[3] == "told"}
 		}
 	},
 	"knock": func(f *Facts, _ string, v []string) {

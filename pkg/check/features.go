@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,7 +45,10 @@ var optional = []string{nftCompat.module}
 // features returns what the kernel of a node needs. Kubespray's default of kube_proxy_mode is ipvs; its local cache of names
 // uses a dummy device.
 func (in Input) features() []feature {
-	all := slices.Concat([]feature{overlay, veth, conntrack, bridgeNF, dummy}, iptables)
+	all := slices.Concat([]feature{overlay, veth, conntrack, bridgeNF}, iptables)
+	if !in.NoLocalDNS {
+		all = append(all, dummy)
+	}
 	switch in.ProxyMode {
 	case "ipvs":
 		all = slices.Concat(all, ipvs, []feature{ipSet, hashIP, matchSet})
@@ -134,11 +138,12 @@ type port struct {
 	any bool
 }
 
-// ports returns the ports of the cluster. A node that is no control plane has the proxy to the API servers at 6443.
+// ports returns the ports of the cluster. A node that is no control plane has the proxy to the API servers at their port.
 func (in Input) ports() []port {
+	api := cmp.Or(in.APIPort, 6443)
 	all := []port{
-		{number: 6443, protocol: "tcp", of: "the API server", role: contract.RoleControlPlane},
-		{number: 6443, protocol: "tcp", of: "the proxy to the API server", local: true},
+		{number: api, protocol: "tcp", of: "the API server", role: contract.RoleControlPlane},
+		{number: api, protocol: "tcp", of: "the proxy to the API server", local: true},
 		{number: 2379, protocol: "tcp", of: "etcd", role: contract.RoleControlPlane, from: contract.RoleControlPlane},
 		{number: 2380, protocol: "tcp", of: "etcd", role: contract.RoleControlPlane, from: contract.RoleControlPlane},
 		{number: 10257, protocol: "tcp", of: "the controller manager", role: contract.RoleControlPlane, local: true},
@@ -147,9 +152,12 @@ func (in Input) ports() []port {
 		{number: 10248, protocol: "tcp", of: "the kubelet", local: true},
 		{number: 10249, protocol: "tcp", of: "kube-proxy", local: true},
 		{number: 10256, protocol: "tcp", of: "kube-proxy", local: true},
-		{number: 9254, protocol: "tcp", of: "the local cache of names", local: true, any: true},
-		{number: 53, protocol: "tcp", of: "the local cache of names", local: true, any: true},
-		{number: 53, protocol: "udp", of: "the local cache of names", local: true, any: true},
+	}
+	if !in.NoLocalDNS {
+		all = append(all,
+			port{number: 9254, protocol: "tcp", of: "the local cache of names", local: true, any: true},
+			port{number: 53, protocol: "tcp", of: "the local cache of names", local: true, any: true},
+			port{number: 53, protocol: "udp", of: "the local cache of names", local: true, any: true})
 	}
 	switch in.NetworkPlugin {
 	case "flannel":

@@ -3,6 +3,10 @@ package check
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -20,6 +24,11 @@ func InputOf(r contract.Request, nodes []Node) Input {
 	if text(r, "kube_proxy_remove", "false") == "true" {
 		in.ProxyMode = ""
 	}
+	in.CgroupV1 = text(r, "kubelet_fail_cgroup_v1", "true") == "false"
+	in.NoLocalDNS = text(r, "enable_nodelocaldns", "true") == "false"
+	in.APIPort, _ = strconv.Atoi(strings.Trim(string(variable(r, "kube_apiserver_port")), `"`)) // 0: it is not set, or no number
+	in.Eviction = eviction(r)
+	in.Accepted = accepted(r)
 	for _, cidr := range []string{text(r, "kube_pods_subnet", r.PodSubnet), text(r, "kube_pods_subnet_ipv6", "")} {
 		if cidr != "" {
 			in.PodSubnets = append(in.PodSubnets, cidr)
@@ -33,26 +42,69 @@ func InputOf(r contract.Request, nodes []Node) Input {
 	return in
 }
 
+// eviction returns kubespray's eviction_hard.
+func eviction(r contract.Request) map[string]string {
+	var values map[string]any
+	if json.Unmarshal(variable(r, "eviction_hard"), &values) != nil || len(values) == 0 {
+		return nil
+	}
+	limits := map[string]string{}
+	for signal, value := range values {
+		limits[signal] = fmt.Sprint(value)
+	}
+	return limits
+}
+
+// accepted returns the checks whose failure the user accepts by variables of kubespray.
+func accepted(r contract.Request) []string {
+	var ids []string
+	var ignored []string
+	_ = json.Unmarshal(variable(r, "kubeadm_ignore_preflight_errors"), &ignored) // another value accepts nothing
+	if slices.Contains(ignored, "NumCPU") || slices.Contains(ignored, "all") {
+		ids = append(ids, "cpus")
+	}
+	if slices.Contains(ignored, "Mem") || slices.Contains(ignored, "all") || text(r, "ignore_assert_errors", "false") == "true" {
+		ids = append(ids, "memory")
+	}
+	for _, name := range []string{"nameservers", "upstream_dns_servers"} {
+		var servers []string
+		if json.Unmarshal(variable(r, name), &servers) == nil && len(servers) > 0 {
+			return append(ids, "resolver", "resolver-loop")
+		}
+	}
+	return ids
+}
+
 // NodeOf returns a node of a run. member reports that the cluster is on it already.
 func NodeOf(n contract.Node, member bool) Node {
 	return Node{Name: n.Name, Address: n.Address, Roles: n.Roles, MACs: n.MACs, Member: member}
 }
 
-// text returns a variable of the user, or of a plugin, or else the other value.
+// variable returns a variable of the user, or of a plugin; nil: it is not set.
+func variable(r contract.Request, name string) json.RawMessage {
+	if raw, set := r.Vars[name]; set {
+		return raw
+	}
+	return r.PluginVars[name]
+}
+
+// text returns a text or a truth value as a text, or else the other one. Ansible takes True and yes for true, too.
 func text(r contract.Request, name, other string) string {
-	for _, vars := range []map[string]json.RawMessage{r.Vars, r.PluginVars} {
-		var value any
-		if raw, set := vars[name]; set && json.Unmarshal(raw, &value) == nil {
-			switch v := value.(type) {
-			case string:
-				return cmp.Or(v, other)
-			case bool:
-				if v {
-					return "true"
-				}
-				return "false"
-			}
+	var value any
+	if json.Unmarshal(variable(r, name), &value) != nil {
+		return other
+	}
+	switch v := value.(type) {
+	case string:
+		switch strings.ToLower(v) {
+		case "true", "yes", "on":
+			return "true"
+		case "false", "no", "off":
+			return "false"
 		}
+		return cmp.Or(v, other)
+	case bool:
+		return strconv.FormatBool(v)
 	}
 	return other
 }

@@ -58,13 +58,21 @@ func clocks(w *world) {
 		lowest := slices.MinFunc(all, func(a, b offset) int { return cmp.Compare(a.high, b.high) })
 		highest := slices.MaxFunc(all, func(a, b offset) int { return cmp.Compare(a.low, b.low) })
 		if highest.low-lowest.high <= mostClock {
-			w.say(Failed, "", fmt.Sprintf("the clock of this machine is %s all hosts', which agree", direction(-away(lowest.low, lowest.high))))
+			w.say(Failed, "", fmt.Sprintf("the clock of %s is %s all hosts', which agree", w.here(), direction(-away(lowest.low, lowest.high))))
 			return
 		}
 	}
 	for _, o := range off {
-		w.say(Failed, o.node, "its clock is "+direction(away(o.low, o.high))+" this machine's")
+		w.say(Failed, o.node, "its clock is "+direction(away(o.low, o.high))+" "+w.here()+"'s")
 	}
+}
+
+// here names the machine that asks. A reader of the message of a run is not on it.
+func (w *world) here() string {
+	if w.in.Run {
+		return "the bootstrap machine"
+	}
+	return "this machine"
 }
 
 func clockDrifts(w *world) {
@@ -73,7 +81,7 @@ func clockDrifts(w *world) {
 			continue
 		}
 		if d := away(w.answers[i].bounds()); math.Abs(d) > mostDrift && math.Abs(d) <= mostClock {
-			w.say(Failed, n.Name, "its clock is "+direction(d)+" this machine's")
+			w.say(Failed, n.Name, "its clock is "+direction(d)+" "+w.here()+"'s")
 		}
 	}
 }

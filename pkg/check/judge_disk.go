@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,8 +23,21 @@ func (w *world) rooms(judge func(r room, d Disk, fail, unknown func(string))) {
 	})
 }
 
-// diskSpace adds up what is written to each file system. A member has written most of it.
+// diskSpace adds up what an installation writes to each file system.
 func diskSpace(w *world) {
+	w.space(true, func(r room) int64 {
+		if r.least > 0 {
+			return r.least
+		}
+		return r.need
+	})
+}
+
+// diskReserve adds up what a cluster in use needs.
+func diskReserve(w *world) { w.space(false, func(r room) int64 { return r.need }) }
+
+// space adds up what is needed on each file system. A member has written most of it.
+func (w *world) space(says bool, needs func(r room) int64) {
 	w.each(func(n Node, f *Facts, fail, unknown func(string)) {
 		need, of := map[string]int64{}, map[string][]string{}
 		for _, r := range w.in.rooms() {
@@ -31,9 +45,11 @@ func diskSpace(w *world) {
 			switch {
 			case r.role != "" && !n.may(r.role) || n.Member:
 			case !known || d.SizeUnknown || d.Device == "":
-				unknown("the free space of " + r.path + " is not known")
+				if says {
+					unknown("the free space of " + r.path + " is not known")
+				}
 			default:
-				need[d.Device] += r.need
+				need[d.Device] += needs(r)
 				of[d.Device] = append(of[d.Device], r.path)
 			}
 		}
@@ -47,17 +63,33 @@ func diskSpace(w *world) {
 
 func diskPressure(w *world) {
 	w.rooms(func(r room, d Disk, fail, _ func(string)) {
-		least := map[string]int64{"/var/lib/kubelet": 10, "/var/lib/containerd": 15}[r.path]
-		if least == 0 || d.Size == 0 {
+		signal := map[string]string{"/var/lib/kubelet": "nodefs.available", "/var/lib/containerd": "imagefs.available"}[r.path]
+		if signal == "" || d.Size == 0 {
 			return
 		}
-		if percent := float64(d.Free) / float64(d.Size) * 100; percent < float64(least) {
-			fail(fmt.Sprintf("%s has %.1f %% free, and %s wants more than %d %%", orElse(d.Point, r.path), percent, r.of, least))
+		least := w.in.evictsBelow(signal)
+		if percent := float64(d.Free) / float64(d.Size) * 100; percent < least {
+			fail(fmt.Sprintf("%s has %.1f %% free, and %s wants more than %g %%", orElse(d.Point, r.path), percent, r.of, least))
 		}
-		if d.Inodes > 0 && d.InodesFree*20 < d.Inodes && r.path == "/var/lib/kubelet" {
+		if r.path == "/var/lib/kubelet" && d.Inodes > 0 && float64(d.InodesFree)/float64(d.Inodes)*100 < w.in.evictsBelow("nodefs.inodesFree") {
 			fail(fmt.Sprintf("%s has %d of %d inodes free", orElse(d.Point, r.path), d.InodesFree, d.Inodes))
 		}
 	})
+}
+
+// evictsBelow returns the limit of the kubelet in percent. Of limits that the user sets, only percentages count, and a signal
+// that is not among them has none.
+func (in Input) evictsBelow(signal string) float64 {
+	limits := in.Eviction
+	if limits == nil {
+		limits = map[string]string{"nodefs.available": "10%", "imagefs.available": "15%", "nodefs.inodesFree": "5%"}
+	}
+	number, percent := strings.CutSuffix(limits[signal], "%")
+	least, err := strconv.ParseFloat(number, 64)
+	if !percent || err != nil {
+		return 0
+	}
+	return least
 }
 
 func mounts(w *world) {

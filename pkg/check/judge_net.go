@@ -161,12 +161,24 @@ func mtus(w *world) {
 			case !known:
 			case p.Largest == 0:
 				silent = append(silent, name)
-			case p.Largest < p.MTU:
+			case p.Largest < p.MTU && !p.Told:
 				fail(fmt.Sprintf("packets of %d bytes, the MTU of its network card, do not arrive at %s; those of %d do", p.MTU, name, p.Largest))
 			}
 		}
 		if len(silent) > 0 {
 			unknown("no answer to ping from " + some(silent))
+		}
+	})
+}
+
+// smallerPaths finds paths whose routers say that a packet is too large, so that its sender learns it.
+func smallerPaths(w *world) {
+	to := w.there()
+	w.each(func(_ Node, f *Facts, fail, _ func(string)) {
+		for _, at := range slices.Sorted(maps.Keys(f.Pings)) {
+			if p := f.Pings[at]; p.Told && p.Largest > 0 && p.Largest < p.MTU && to[at].Name != "" {
+				fail(fmt.Sprintf("packets of %d bytes, the MTU of its network card, are too large for the way to %s (%s); those of %d arrive", p.MTU, to[at].Name, at, p.Largest))
+			}
 		}
 	})
 }
@@ -240,7 +252,7 @@ func (w *world) knocks(protocol string, closed func(state string) bool) {
 			slices.Sort(of[at])
 			fail(fmt.Sprintf("it does not reach %s (%s) at %s %s", to[at].Name, at, protocol, strings.Join(of[at], ", ")))
 		}
-		if _, all := w.in.peers(w.index(n)); failed > 0 || !tried && len(all) > 0 && w.expects(n, all, protocol) {
+		if _, all := w.in.peers(w.index(n)); failed > 0 || !tried && w.expects(n, to, all, protocol) {
 			unknown("it has no bash and timeout, with which ports are tried, or an attempt failed")
 		}
 	})
@@ -250,10 +262,11 @@ func (w *world) index(n Node) int {
 	return slices.IndexFunc(w.in.Nodes, func(o Node) bool { return o.Name == n.Name })
 }
 
-// expects reports whether node n connects to one of the others with the protocol.
-func (w *world) expects(n Node, others []Node, protocol string) bool {
+// expects reports whether node n connects to one of the others that are there with the protocol.
+func (w *world) expects(n Node, there map[string]Node, others []Node, protocol string) bool {
 	return slices.ContainsFunc(others, func(o Node) bool {
-		return slices.ContainsFunc(w.in.ports(), func(p port) bool { return p.protocol == protocol && p.reached(n, o) })
+		_, answers := there[o.Address]
+		return answers && slices.ContainsFunc(w.in.ports(), func(p port) bool { return p.protocol == protocol && p.reached(n, o) })
 	})
 }
 

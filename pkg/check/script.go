@@ -21,7 +21,8 @@ const Command = `sh -c 'if [ "$(id -u)" != 0 ] && sudo -n true 2>/dev/null; then
 // room is what is written to a path.
 type room struct {
 	path, of string
-	need     int64  // in bytes
+	need     int64  // in bytes, for a cluster in use
+	least    int64  // in bytes, what an installation writes; 0: need
 	role     string // empty: all nodes
 	exec     bool   // programs are started there
 }
@@ -37,14 +38,14 @@ func (in Input) rooms() []room {
 		return []room{{path: "/var/lib/bpa", of: "BPA and its depot", need: 20 * gib, exec: true}, {path: "/tmp", of: "temporary files", need: gib}}
 	}
 	return []room{
-		{path: "/var/lib/containerd", of: "containerd", need: 10 * gib, exec: true},
-		{path: etcdDir, of: "etcd", need: 4 * gib, role: contract.RoleControlPlane},
-		{path: "/var/lib/kubelet", of: "the kubelet", need: gib, exec: true},
-		{path: "/tmp/releases", of: "the downloads of kubespray", need: 2 * gib},
-		{path: "/usr/local/bin", of: "the programs of kubespray", need: gib, exec: true},
-		{path: "/opt/cni", of: "the programs of the network plugin", need: gib / 4, exec: true},
+		{path: "/var/lib/containerd", of: "containerd", need: 10 * gib, least: 2 * gib, exec: true},
+		{path: etcdDir, of: "etcd", need: 4 * gib, least: gib / 2, role: contract.RoleControlPlane},
+		{path: "/var/lib/kubelet", of: "the kubelet", need: gib, least: gib / 8, exec: true},
+		{path: "/tmp/releases", of: "the downloads of kubespray", need: 2 * gib, least: gib / 2},
+		{path: "/usr/local/bin", of: "the programs of kubespray", need: gib, least: gib / 2, exec: true},
+		{path: "/opt/cni", of: "the programs of the network plugin", need: gib / 4, least: gib / 8, exec: true},
 		{path: "/etc/kubernetes", of: "the configuration", need: gib / 64},
-		{path: "/var/log", of: "logs", need: gib},
+		{path: "/var/log", of: "logs", need: gib, least: gib / 8},
 	}
 }
 
@@ -114,11 +115,15 @@ func Script(in Input, i int) string {
 			}
 		}
 	}
+	back := "yes"
+	if in.Run { // the address of a pod says nothing about the machine
+		back = ""
+	}
 	url, ca := in.download()
 	var b strings.Builder
 	for _, set := range []struct{ name, value string }{
 		{"paths", strings.Join(paths, " ")}, {"etcd_dir", etcd}, {"tcp_ports", strings.Join(tcp, " ")}, {"udp_ports", strings.Join(udp, " ")},
-		{"features", strings.Join(features, " ")}, {"options", "(" + strings.Join(options, "|") + ")"}, {"pings", strings.Join(pings, " ")},
+		{"features", strings.Join(features, " ")}, {"options", "(" + strings.Join(options, "|") + ")"}, {"ping_back", back}, {"pings", strings.Join(pings, " ")},
 		{"knocks", strings.Join(knocks, " ")}, {"depot_url", url}, {"depot_ca", ca},
 	} {
 		fmt.Fprintf(&b, "%s=%s\n", set.name, quoted(set.value))

@@ -3,13 +3,13 @@ package check
 // table has all checks. docs/checks.md shows it.
 var table = []Check{
 	// The way to the host.
-	{ID: "ssh", Severity: Error, What: "its SSH server accepts the login, with the host key that is pinned", judge: sshAnswers,
+	{ID: "ssh", Severity: Error, Elsewhere: "HostUnreachable, SSHDenied, HostKeyChanged", What: "its SSH server accepts the login, with the host key that is pinned", judge: sshAnswers,
 		Do: "switch the host on, correct its address, or the user and the key of the login; docs/reasons.md has a row for another host key"},
 	{ID: "answer", Severity: Error, What: "it runs the probe to its end", judge: answersWhole, Machine: true,
 		Do: "log in and see what is slow or missing; the probe needs a POSIX shell and the usual small programs"},
-	{ID: "wrong-machine", Severity: Error, What: "it has a MAC address of the BareMetalHost", judge: rightMachine,
+	{ID: "wrong-machine", Severity: Error, Elsewhere: "WrongMachine", What: "it has a MAC address of the BareMetalHost", judge: rightMachine,
 		Do: "correct the address or the MAC address of the BareMetalHost, or the DHCP reservation"},
-	{ID: "sudo", Severity: Error, What: "the user is root, or gets root from `sudo -n` without a password", judge: becomesRoot,
+	{ID: "sudo", Severity: Error, Elsewhere: "SSHDenied", What: "the user is root, or gets root from `sudo -n` without a password", judge: becomesRoot,
 		Do: "allow it in /etc/sudoers.d: USER ALL=(ALL) NOPASSWD: ALL"},
 
 	// Its identity.
@@ -17,19 +17,19 @@ var table = []Check{
 		Do: "on each host: rm -f /etc/machine-id /var/lib/dbus/machine-id; systemd-machine-id-setup; then reboot. Remove the file from the image"},
 	{ID: "product-uuid", Severity: Warning, What: "no other host has its product_uuid", judge: productUUIDs,
 		Do: "set another UUID in the firmware or in the hypervisor, if storage or the cloud provider uses it"},
-	{ID: "mac-address", Severity: Error, What: "no other host has a MAC address of it", judge: macAddresses,
+	{ID: "mac-address", Severity: Warning, What: "no other host has a MAC address of it. USB network cards of management controllers can have the same one on all servers of a series", judge: macAddresses,
 		Do: "two objects describe one machine, or a MAC address was set by hand: correct the BareMetalHost or the network card"},
 	{ID: "hostname", Severity: Warning, What: "it has a valid host name, and no other host has the same", judge: hostnames,
 		Do: "kubespray sets the name of the node. If that is switched off (override_system_hostname), set it with hostnamectl"},
 	{ID: "address", Severity: Error, What: "the address of the node is on one of its network cards, and no other node has it", judge: addresses,
 		Do: "correct the network of the host, or the address of the BareMetalHost: NAT between the site and its hosts is not supported"},
-	{ID: "occupied", Severity: Error, What: "no Kubernetes is on it, except for a member of the cluster", judge: occupied,
+	{ID: "occupied", Severity: Error, Elsewhere: "HostOccupied", What: "no Kubernetes is on it, except for a member of the cluster", judge: occupied,
 		Do: "remove it with `kubectl bpa hosts reset HOST`, or choose another host"},
 
 	// Its system.
 	{ID: "systemd", Severity: Error, What: "its init is systemd", judge: initSystem,
 		Do: "install an operating system that kubespray supports"},
-	{ID: "operating-system", Severity: Error, What: "its operating system is that of spec.operatingSystem, for which the depot has packages", judge: operatingSystem,
+	{ID: "operating-system", Severity: Error, Elsewhere: "InvalidRequest", What: "its operating system is that of spec.operatingSystem, for which the depot has packages", judge: operatingSystem,
 		Do: "install that system, or correct spec.operatingSystem and load the packages of the other one into the depot"},
 	{ID: "kernel", Severity: Error, What: "its kernel is new enough for Kubernetes (4.19), the network plugin and the proxy mode", judge: kernelVersion, Machine: true,
 		Do: "install a newer kernel, or choose another network plugin or kube_proxy_mode"},
@@ -63,9 +63,11 @@ var table = []Check{
 		Do: "configure a time source that the site has (kubespray: ntp_enabled, ntp_servers)"},
 
 	// Its disks.
-	{ID: "disk-space", Severity: Error, What: "there is room where kubespray, containerd, the kubelet and etcd write", judge: diskSpace, Machine: true,
+	{ID: "disk-space", Severity: Error, What: "there is room for what an installation writes: about 4 GiB for containerd, kubespray, the kubelet and etcd together", judge: diskSpace, Machine: true,
 		Do: "free or add space there, or mount a larger disk"},
-	{ID: "disk-pressure", Severity: Error, What: "the disks of the kubelet (10 %, 5 % of the inodes) and of containerd (15 %) have more free than the kubelet's limits", judge: diskPressure,
+	{ID: "disk-reserve", Severity: Warning, What: "there is more room there, for a cluster in use: 10 GiB for containerd, 4 for etcd and 5 for the rest", judge: diskReserve,
+		Do: "mount a larger disk there before the cluster fills it"},
+	{ID: "disk-pressure", Severity: Error, What: "the disks of the kubelet (10 %, 5 % of the inodes) and of containerd (15 %) have more free than the kubelet's limits, or than those of eviction_hard", judge: diskPressure,
 		Do: "free or add space there: otherwise the kubelet evicts pods as soon as it starts, whatever the size of the disk"},
 	{ID: "mounts", Severity: Error, What: "nothing of that is mounted read-only, and programs can be started there", judge: mounts, Machine: true,
 		Do: "mount it with rw and exec: containers run from /var/lib/containerd, and kubespray puts programs into /usr/local/bin"},
@@ -83,8 +85,10 @@ var table = []Check{
 		Do: "remove the name servers that do not answer: each lookup of a playbook waits for them"},
 	{ID: "ranges", Severity: Error, What: "the ranges of pods and services overlap with no route, address or name server of it, nor with each other", judge: ranges,
 		Do: "choose other ranges: spec.podSubnet and spec.kubernetes.serviceSubnet"},
-	{ID: "mtu", Severity: Error, What: "packets of the size of its network card arrive unfragmented at other hosts and at this machine", judge: mtus,
+	{ID: "mtu", Severity: Error, What: "packets of the size of its network card arrive unfragmented at other hosts and at this machine, or a router says that they are too large", judge: mtus,
 		Do: "set the same MTU on all network cards and switch ports, or a smaller one on the cards"},
+	{ID: "mtu-path", Severity: Warning, What: "no router on the way between hosts asks for smaller packets than those of its network card", judge: smallerPaths,
+		Do: "set the MTU of the network cards to that of the way: what crosses it is fragmented or sent twice"},
 	{ID: "ports-free", Severity: Error, What: "no other program uses the ports of Kubernetes, etcd and the network plugin", judge: portsFree,
 		Do: "stop the program, or choose another host"},
 	{ID: "ports-reachable", Severity: Error, What: "no firewall between the hosts closes the TCP ports of Kubernetes, etcd and the network plugin", judge: portsReachable,
@@ -99,13 +103,13 @@ var table = []Check{
 		Do: "see whether a link runs at 100 Mb/s or has errors: each node downloads about 2 GiB"},
 
 	// The objects of the site.
-	{ID: "site-kinds", Severity: Error, What: "the cluster has the kinds of BPA, Metal3 and Tekton *(only `check site`)*", judge: ofSite(func(s *Site) string { return s.Kinds }), Machine: true,
+	{ID: "site-kinds", Severity: Error, Elsewhere: "PrerequisitesMissing", What: "the cluster has the kinds of BPA, Metal3 and Tekton *(only `check site`)*", judge: ofSite(func(s *Site) string { return s.Kinds }), Machine: true,
 		Do: "install what is missing: docs/install.md"},
-	{ID: "site-settings", Severity: Error, What: "the settings of ConfigMap config-bpa are valid, with depot-url *(only `check site`)*", judge: ofSite(func(s *Site) string { return s.Settings }), Machine: true,
+	{ID: "site-settings", Severity: Error, Elsewhere: "InvalidSettings", What: "the settings of ConfigMap config-bpa are valid, with depot-url *(only `check site`)*", judge: ofSite(func(s *Site) string { return s.Settings }), Machine: true,
 		Do: "correct the ConfigMap with the command in the message; without valid settings no run starts"},
-	{ID: "site-ssh-key", Severity: Error, What: "the namespace has the Secret with the SSH key of the site *(only `check site`)*", judge: ofSite(func(s *Site) string { return s.SSHKey }), Machine: true,
+	{ID: "site-ssh-key", Severity: Error, Elsewhere: "SSHKeyMissing", What: "the namespace has the Secret with the SSH key of the site *(only `check site`)*", judge: ofSite(func(s *Site) string { return s.SSHKey }), Machine: true,
 		Do: "make it: kubectl create secret generic ssh-key --type=kubernetes.io/ssh-auth --from-file=ssh-privatekey=FILE"},
-	{ID: "site-hosts", Severity: Warning, What: "the namespace has a BareMetalHost *(only `check site`)*", judge: ofSite(func(s *Site) string { return s.Hosts }), Machine: true,
+	{ID: "site-hosts", Severity: Warning, Elsewhere: "HostsNotAvailable", What: "the namespace has a BareMetalHost *(only `check site`)*", judge: ofSite(func(s *Site) string { return s.Hosts }), Machine: true,
 		Do: "register the servers: docs/install.md"},
 }
 

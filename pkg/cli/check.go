@@ -169,6 +169,11 @@ func (s *session) checkFile(ctx context.Context, file string, f *checkFlags) err
 	if err != nil {
 		return err
 	}
+	for _, id := range p.Spec.Checks.Disable { // the run does not make them either
+		if !slices.Contains(f.skip, id) {
+			f.skip = append(f.skip, id)
+		}
+	}
 	stored, err := site.getOrNone(ctx, p.Name)
 	if err != nil {
 		return err

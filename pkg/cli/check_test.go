@@ -185,6 +185,10 @@ func TestCheckFile(t *testing.T) {
 		t.Error("a host that the Provisioning does not get was asked")
 	}
 
+	// What the Provisioning switches off.
+	w.expect(w.run(t.Context(), "check", "-f", manifest(t, port, "edge-7", "  checks: {disable: [cpus]}\n"), "--skip", "ranges,cpus"), codeDone,
+		"Switched off: ranges, cpus", "0 errors, 0 warnings, 0 unknown on 2 hosts")
+
 	// The ports that the roles and the plugin need.
 	var script string
 	w, port, _ = rack(t, map[int]func(string) string{1: func(answer string) string { script = answer; return answer }})

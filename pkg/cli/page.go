@@ -76,6 +76,7 @@ func facts(p *v1alpha1.Provisioning, software string, now time.Time) string {
 		}
 		add("run", fmt.Sprintf("%s: %s, attempt %d, %s %s", run.Name, run.Operation, run.Attempt, state, clock(elapsed(p, now))))
 	}
+	add("checks", checksText(p.Status.Checks))
 	add("queue", queuePlace(p, now))
 	if u := p.Status.Upgrade; u != nil && u.OnlyPatch {
 		add("patch", fmt.Sprintf("%s: %d of %d nodes have it", clean(u.Patch), u.Done, u.Total))
@@ -100,6 +101,20 @@ func facts(p *v1alpha1.Provisioning, software string, now time.Time) string {
 		add("certificate", "of the API server"+expiry(expires, now))
 	}
 	return columns(rows)
+}
+
+// checksText describes the findings of the newest run that has checked its hosts in one line; empty: there are none.
+func checksText(c *v1alpha1.ChecksStatus) string {
+	if c == nil || c.Summary == "" {
+		return ""
+	}
+	var ids []string
+	for _, f := range c.Findings {
+		if id := clean(f.ID); !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return fmt.Sprintf("%s of the hosts in %s: %s", clean(c.Summary), clean(c.Run), firstOf(ids))
 }
 
 // restoreText describes the requested or the last restore, such as "Running: Backup b-1, content of 3h ago".

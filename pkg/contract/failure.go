@@ -27,6 +27,10 @@ const (
 	// ReasonHostOccupied: the machine runs a Kubernetes that is not of this Provisioning. Nothing was
 	// changed on it.
 	ReasonHostOccupied Reason = "HostOccupied"
+	// ReasonPreflightFailed: a check of the hosts that are to become nodes has found something with which the installation
+	// would fail. Nothing was changed on any host. It is no transient reason: a run has looked several times, and a wrong
+	// clock or a full disk does not repair itself.
+	ReasonPreflightFailed Reason = "PreflightFailed"
 	// ReasonResetIncomplete: parts of a cluster are left on a host after a reset, or a host with such
 	// parts cannot be reset safely, or the former machine of a node that is replaced still runs. The playbook
 	// of an installation has not run. Transient.

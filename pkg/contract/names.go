@@ -198,6 +198,7 @@ const (
 	KeyNodes      = "nodes.json"    // []Node, in <name>-run-<number>-out, written by select-hosts
 	KeyHostsINI   = "hosts.ini"     // in <name>-run-<number>-out, written by render-inventory
 	KeyGroupVars  = "all.json"      // variables for all hosts, JSON (which is YAML), in <name>-run-<number>-out, written by render-inventory
+	KeyChecks     = "checks.json"   // Checks, in <name>-run-<number>-out, written by enroll
 	KeyKnownHosts = "known_hosts"   // in <name>-known-hosts, written by kubespray at first contact
 	KeyProgress   = "progress.json" // Progress, in <name>-progress, written by kubespray and install-plugins
 	KeyPlugins    = "plugins.json"  // []PluginStatus, in <name>-plugins, written by install-plugins

@@ -118,6 +118,9 @@ type Request struct {
 	// Connected reports that artifacts that are missing in the depot may be downloaded from the
 	// Internet.
 	Connected bool `json:"connected,omitempty"`
+	// Unchecked are the IDs of the checks of hosts that the run does not make, as package check has them. The cluster's identity
+	// does not depend on them.
+	Unchecked []string `json:"unchecked,omitempty"`
 	// SwitchedOff are the names of the accelerations of kubespray that the run does not use, as package
 	// acceleration has them. The cluster's identity does not depend on them.
 	SwitchedOff []string `json:"switchedOff,omitempty"`

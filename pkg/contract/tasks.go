@@ -31,7 +31,7 @@ type Task struct {
 	// for the API server.
 	ConfigMaps []func(provisioning string) string
 	Verbs      []string
-	// StoresOutcome reports that Verbs are also permitted on the ConfigMap OutcomeName of the run.
+	// StoresOutcome reports that the account can read and update the ConfigMap OutcomeName of the run.
 	StoresOutcome bool
 	// ClaimsHosts reports that, while the task runs, its account can also claim hosts of its
 	// namespace and read the Secrets that these hosts are given.
@@ -67,18 +67,18 @@ var Tasks = []Task{
 		ClaimsHosts:   true,
 	},
 	{
-		Name:       TaskEnroll,
-		Params:     []string{ParamProvisioning},
-		Workspaces: []string{WorkspaceRequest, WorkspaceInventory, WorkspaceSSH, WorkspaceSiteSSH},
-		ConfigMaps: []func(string) string{KnownHostsName, InstalledName},
-		Verbs:      []string{"get"},
+		Name:          TaskEnroll,
+		Params:        []string{ParamProvisioning},
+		Workspaces:    []string{WorkspaceRequest, WorkspaceInventory, WorkspaceSSH, WorkspaceSiteSSH},
+		ConfigMaps:    []func(string) string{KnownHostsName, InstalledName},
+		Verbs:         []string{"get"},
+		StoresOutcome: true,
 	},
 	{
 		Name:          TaskRenderInventory,
 		Params:        []string{ParamProvisioning, "checksums"},
 		Workspaces:    []string{WorkspaceRequest, WorkspaceInventory},
 		Results:       []string{ResultInventoryDigest},
-		Verbs:         []string{"get", "update"},
 		StoresOutcome: true,
 	},
 	{
@@ -140,7 +140,7 @@ func TaskOf(name string) Task {
 }
 
 // CallsAPI reports whether the task's account has a token for the bootstrap machine's API server.
-func (t Task) CallsAPI() bool { return len(t.Verbs) > 0 }
+func (t Task) CallsAPI() bool { return len(t.Verbs) > 0 || t.StoresOutcome }
 
 // Image returns the image of the task's step, in the notation that ko replaces.
 func (t Task) Image() string { return "ko://github.com/akraino-icn/bpa/cmd/" + t.Name }

@@ -177,18 +177,26 @@ func (r Run) taskRunSpecs() []tekton.PipelineTaskRunSpec {
 
 // Rules returns the rights of a task's account. They name the ConfigMaps that the task reads and
 // writes, and the cluster whose artifacts it uploads. In the depot, the namespace is the owner of the
-// artifacts. outcome is the name of the ConfigMap for the outcome of the run.
+// artifacts. outcome is the name of the ConfigMap for the outcome of the run; empty: it has none.
 func Rules(name, outcome string, task contract.Task) []rbacv1.PolicyRule {
+	var rules []rbacv1.PolicyRule
+	allow := func(names []string, verbs ...string) {
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: names, Verbs: slices.Clone(verbs)})
+	}
 	var names []string
-	if task.StoresOutcome {
+	switch stores := []string{"get", "update"}; {
+	case !task.StoresOutcome || outcome == "":
+	case slices.Equal(task.Verbs, stores):
 		names = append(names, outcome)
+	default:
+		allow([]string{outcome}, stores...)
 	}
 	for _, of := range task.ConfigMaps {
 		names = append(names, of(name))
 	}
-	rules := []rbacv1.PolicyRule{{
-		APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: names, Verbs: slices.Clone(task.Verbs),
-	}}
+	if len(names) > 0 { // without names, the rule would apply to every ConfigMap
+		allow(names, task.Verbs...)
+	}
 	if task.Uploads { // the depot refuses to store other content under a name that exists; that needs the right to delete
 		rules = append(rules, rbacv1.PolicyRule{
 			APIGroups: []string{depotGroup}, Resources: []string{"artifacts"}, ResourceNames: []string{name}, Verbs: []string{"get", "create", "update"},

@@ -110,7 +110,7 @@ var layers = []layer{
 	{folder: "pkg/tasks/installsoftware/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/ssh/", "pkg/tasks/etcd/", "pkg/tasks/kube/", "pkg/tasks/newcluster/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/podstart/", "pkg/tasks/software/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/kubespray/", ours: []string{"pkg/backup/", "pkg/contract/", "pkg/operate/join/", "pkg/operate/remove/", "pkg/operate/reset/", "pkg/operate/restore/", "pkg/operate/session/", "pkg/operate/upgrade/", "pkg/secretvars/", "pkg/tasks/node/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/kubespray/kubespraytest/", ours: []string{"pkg/ansible/process/", "pkg/contract/", "pkg/inventory/", "pkg/machine/", "pkg/operate/session/", "pkg/operate/session/sessiontest/", "pkg/ssh/", "pkg/ssh/sshtest/", "pkg/tasks/etcd/", "pkg/tasks/kubespray/", "pkg/tasks/node/", "pkg/tasks/podstart/"}},
-	{folder: "pkg/tasks/enroll/", ours: []string{"pkg/contract/", "pkg/machine/", "pkg/operate/session/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/enroll/", ours: []string{"pkg/check/", "pkg/contract/", "pkg/machine/", "pkg/operate/session/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/renderinventory/", ours: []string{"pkg/contract/", "pkg/inventory/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/seedregistry/", ours: []string{"pkg/ansible/", "pkg/artifacts/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/inventory/", "pkg/plugin/", "pkg/tasks/plugins/", "pkg/tasks/task/", "pkg/transfer/"}},
 	{folder: "pkg/tasks/selecthosts/", ours: []string{"pkg/contract/", "pkg/hosts/", "pkg/tasks/kube/", "pkg/tasks/task/"}},

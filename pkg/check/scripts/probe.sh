@@ -1,6 +1,6 @@
 # Prints facts about the machine, one in a line: a keyword and its values. "end" is the last line.
 #
-# The lines before this script set: paths, etcd_dir, tcp_ports, udp_ports, features, options, pings, knocks,
+# The lines before this script set: paths, etcd_dir, tcp_ports, udp_ports, features, options, ping_back, pings, knocks,
 # depot_url and depot_ca. $1 is SSH_CONNECTION of the login. The script needs only a POSIX shell with the usual small
 # programs; a fact without its program is missing. It writes nothing but a folder of its own beside the data of etcd,
 # which it removes, and each part of it has a limit of its time. As root, it can load a kernel module that the
@@ -31,6 +31,13 @@ sed -n 's/^ID=["'\'']\{0,1\}\([A-Za-z0-9._-]*\).*/osid \1/p; s/^VERSION_ID=["'\'
 say init "$(line /proc/1/comm)"
 say machineid "$(line /etc/machine-id)"
 if [ -e /sys/class/dmi/id/product_uuid ]; then say uuid "$(line /sys/class/dmi/id/product_uuid)"; fi
+
+# How long its resolver takes. The rest goes on meanwhile.
+if has getent; then (
+  begin=$(date +%s)
+  limit 5 getent ahosts bpa-check.invalid >/dev/null 2>&1
+  say lookup $(($(date +%s) - begin))
+) & fi
 
 # Its size.
 say cpus "$(getconf _NPROCESSORS_ONLN 2>/dev/null || grep -c '^processor' /proc/cpuinfo)"
@@ -84,13 +91,17 @@ if has ss && [ -n "$tcp_ports$udp_ports" ]; then
   limit 5 ss -Hlntup 2>/dev/null | head -n 2000 | awk '{ n = split($5, a, ":"); if (match($0, /users:\(\("[^"]*/)) print "owner", $1, a[n], substr($0, RSTART + 9, RLENGTH - 9) }'
 fi
 
-# Its package manager. Locks are found in the kernel, because lsof and fuser are not everywhere.
+# Its package manager. Locks are found in the kernel, because lsof and fuser are not everywhere. An installation that begins or ends
+# meanwhile was not interrupted.
+updates() { ls /var/lib/dpkg/updates 2>/dev/null | grep -q '^[0-9]'; }
+interrupted=
+if updates; then interrupted=yes; fi
 for file in /var/lib/dpkg/lock-frontend /var/lib/dpkg/lock /var/lib/apt/lists/lock /var/lib/rpm/.rpm.lock /usr/lib/sysimage/rpm/.rpm.lock; do
   inode=$(stat -c %i $file 2>/dev/null) || continue
   awk -v inode="$inode" '$4 == "WRITE" && $2 != "->" { n = split($6, a, ":"); if (a[n] == inode) { print $5; exit } }' /proc/locks 2>/dev/null |
     while read -r pid; do say lock $file "$(line "/proc/$pid/comm") $pid"; done
 done
-if ls /var/lib/dpkg/updates 2>/dev/null | grep -q '^[0-9]'; then say interrupted dpkg; fi
+if [ -n "$interrupted" ] && updates; then say interrupted dpkg; fi
 
 # Its kernel. A module that is only on the disk counts, unless its configuration forbids it.
 config() {
@@ -163,12 +174,6 @@ case $own in
 esac
 
 # What it reaches, all at the same time.
-if has getent; then (
-  begin=$(date +%s)
-  limit 5 getent ahosts bpa-check.invalid >/dev/null 2>&1
-  say lookup $(($(date +%s) - begin))
-) & fi
-
 range=0-8388607
 fetch() {
   if has curl; then
@@ -216,10 +221,13 @@ if [ -n "$depot_url" ] && [ -n "$own" ]; then (
   ca=
   if [ -n "$depot_ca" ]; then ca=$own/ca.crt; printf '%s\n' "$depot_ca" >"$ca"; fi
   unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY all_proxy
-  fetch
+  got=$(fetch)
+  set -- $got
+  if [ "${2:-0}" != 0 ] && [ "${4:-0}" = 0 ]; then got=$(fetch); fi # a busy machine is slow
+  if [ -n "$got" ]; then say "$got"; fi
 ) & fi
 
-big() { limit 3 ping -n -q -c 1 -W 1 -M do -s $(($2 - head)) "$1" >/dev/null 2>&1; }
+big() { out=$(limit 3 ping -n -c 1 -W 1 -M do -s $(($2 - head)) "$1" 2>&1); }
 reach() {
   head=28
   case $1 in *:*) head=48 ;; esac
@@ -227,30 +235,38 @@ reach() {
   mtu=$(cat "/sys/class/net/$out/mtu" 2>/dev/null)
   if [ -z "$mtu" ] || [ "$out" = lo ]; then return; fi
   if ! big "$1" 84 && ! big "$1" 84; then say ping "$1" "$mtu" 0; return; fi
-  for size in "$mtu" "$mtu" 8950 1500 1450 1400 1280 576; do
-    if [ "$size" -le "$mtu" ] && big "$1" "$size"; then say ping "$1" "$mtu" "$size"; return; fi
+  told=
+  for size in "$mtu" "$mtu" 8950 1500 1450 1400 1280 576 84; do
+    if [ "$size" -gt "$mtu" ]; then continue; fi
+    if big "$1" "$size"; then
+      if [ "$size" != "$mtu" ] && big "$1" "$mtu"; then size=$mtu; fi # a packet was lost by chance
+      say ping "$1" "$mtu" "$size" $told
+      return
+    fi
+    case $out in *"rag needed"*|*"oo long"*|*"oo big"*) told=told ;; esac
   done
-  say ping "$1" "$mtu" 84
+  say ping "$1" "$mtu" 0
 }
 if has ping && has ip && limit 3 ping -n -q -c 1 -W 1 -M do -s 56 127.0.0.1 >/dev/null 2>&1; then
   say df yes
-  from=${1%% *}
+  from=
+  if [ -n "$ping_back" ]; then from=${1%% *}; fi
   if [ -n "$from" ]; then say machine "$from"; fi
   for peer in $from $pings; do reach "$peer" & done
 fi
 
 # knock tries a port: ADDRESS PROTOCOL PORT SECONDS. Without --norc, a bash below sshd reads .bashrc, which can take long. A port of
-# UDP answers the second message that finds it closed.
+# UDP answers the second message that finds it closed. A bash that did not come to its attempt says nothing about the port.
 knock() {
   case $2 in
-  tcp) out=$(timeout "$4" bash --norc -c "exec 3<>/dev/tcp/$1/$3" 2>&1) ;;
-  udp) out=$(timeout "$4" bash --norc -c "exec 3<>/dev/udp/$1/$3; printf x >&3; sleep 0.4; printf x >&3; sleep 0.4; printf x >&3" 2>&1) ;;
+  tcp) out=$(timeout "$4" bash --norc -c "echo begun; exec 3<>/dev/tcp/$1/$3" 2>&1) ;;
+  udp) out=$(timeout "$4" bash --norc -c "echo begun; exec 3<>/dev/udp/$1/$3; printf x >&3; sleep 0.4; printf x >&3; sleep 0.4; printf x >&3" 2>&1) ;;
   esac
   status=$?
   case "$status $out" in
   *"onnection refused"*) state=refused ;;
   0*) if [ "$2" = udp ]; then state=silent; else state=open; fi ;;
-  124*) state=silent ;;
+  "124 begun"*) state=silent ;;
   *"o route to host"*|*prohibited*|*unreachable*|*"not permitted"*) state=rejected ;;
   *) state=failed ;;
   esac

@@ -104,6 +104,7 @@ var edits = map[string][]edit{
 		{nothing, func(s *v1alpha1.ProvisioningSpec) { s.SSH.Port = 2222 }},
 		{nothing, func(s *v1alpha1.ProvisioningSpec) { s.SSH.SecretName = "other" }},
 	},
+	"Checks": {{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Checks.Disable = []string{"swap"} }}},
 	"Depot": {
 		{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Depot.URL = "https://depot:5443" }},
 		{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Depot.URL, s.Depot.Insecure = "http://depot:5000", true }},

@@ -142,6 +142,7 @@ func TestDigests(t *testing.T) {
 		"a version":     {func(p *v1alpha1.Provisioning) { p.Spec.Kubernetes.Version = "1.35.5" }, "", false, false},
 		"a release":     {func(p *v1alpha1.Provisioning) { p.Spec.Kubespray.Release = "v2.31.0" }, "", false, false},
 		"acceleration":  {func(p *v1alpha1.Provisioning) { p.Spec.Kubespray.Acceleration.Disable = []string{"InProcess"} }, "", true, false},
+		"checks":        {func(p *v1alpha1.Provisioning) { p.Spec.Checks.Disable = []string{"swap"} }, "", true, false},
 		"the key":       {func(p *v1alpha1.Provisioning) { p.Spec.SSH.SecretName = "other" }, "", true, false},
 		"the timeout":   {func(p *v1alpha1.Provisioning) { p.Spec.Timeouts.Install = &metav1.Duration{Duration: time.Hour} }, "", true, false},
 		"the depot":     {func(*v1alpha1.Provisioning) {}, "http://moved:5000", true, false},

@@ -95,6 +95,7 @@ func Provisioning(p *v1alpha1.Provisioning, site settings.Depot) (contract.Reque
 		DepotOfSite:       site.URL != "" && depot.URL == site.URL && depot.CA == site.CA,
 		DepotChecksums:    p.Spec.Depot.Checksums == v1alpha1.ChecksumsDepot,
 		OperatingSystem:   p.Spec.OperatingSystem,
+		Unchecked:         append([]string(nil), p.Spec.Checks.Disable...),                 // nil for a written []
 		SwitchedOff:       append([]string(nil), p.Spec.Kubespray.Acceleration.Disable...), // nil for a written []
 		Access:            contract.Access{Subnets: append([]string(nil), p.Spec.Access.Subnets...), Interface: p.Spec.Access.Interface},
 		OSImage:           makeOSImage(p.Spec.OSImage, depot.ImageURL),

@@ -13,6 +13,7 @@ import (
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -151,7 +152,11 @@ func (r *Reconciler) ensureAccount(ctx context.Context, p *v1alpha1.Provisioning
 		return err
 	}
 	role := &rbacv1.Role{ObjectMeta: ofCluster, Rules: runs.Rules(p.Name, "", task)}
-	if _, err := owned.Ensure(ctx, p, rbac.Roles(p.Namespace), role, func(have, want *rbacv1.Role) { have.Rules = want.Rules }); err != nil {
+	if _, err := owned.Ensure(ctx, p, rbac.Roles(p.Namespace), role, func(have, want *rbacv1.Role) {
+		if !grants(have.Rules, want.Rules) { // a run of the cluster may need more for the same account
+			have.Rules = want.Rules
+		}
+	}); err != nil {
 		return err
 	}
 	binding := &rbacv1.RoleBinding{
@@ -161,6 +166,13 @@ func (r *Reconciler) ensureAccount(ctx context.Context, p *v1alpha1.Provisioning
 	}
 	_, err := owned.Ensure(ctx, p, rbac.RoleBindings(p.Namespace), binding, func(have, want *rbacv1.RoleBinding) { have.Subjects = want.Subjects })
 	return err
+}
+
+// grants reports whether the rules that there are have all that are wanted.
+func grants(have, want []rbacv1.PolicyRule) bool {
+	return !slices.ContainsFunc(want, func(w rbacv1.PolicyRule) bool {
+		return !slices.ContainsFunc(have, func(h rbacv1.PolicyRule) bool { return equality.Semantic.DeepEqual(h, w) })
+	})
 }
 
 // meta returns the metadata of an object of owner. The owner reference does not block the deletion of

@@ -21,7 +21,11 @@ func Strip(o any) (any, error) {
 	switch o := o.(type) {
 	case *corev1.ConfigMap:
 		if strings.HasSuffix(o.Name, contract.OutcomeName("")) { // the outcome of a run, with the nodes and variables of all hosts
+			checks, checked := o.Data[contract.KeyChecks] // for the status
 			o.Data = nil
+			if checked {
+				o.Data = map[string]string{contract.KeyChecks: checks}
+			}
 		}
 	case *rbacv1.RoleBinding:
 		o.Subjects = nil

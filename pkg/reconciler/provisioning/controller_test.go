@@ -225,7 +225,7 @@ func TestStrip(t *testing.T) {
 	}
 }
 
-// TestStripOutcome: the cache holds no outcome of a run, and the whole request.
+// TestStripOutcome: of the outcome of a run, the cache holds only what its checks have found, and it holds the whole request.
 func TestStripOutcome(t *testing.T) {
 	for object, kept := range map[string]bool{"edge-1-run-1": true, "edge-1-run-1-out": false, "edge-1-installed": true} {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: object}, Data: map[string]string{contract.KeyHostsINI: "[all]"}}
@@ -234,6 +234,10 @@ func TestStripOutcome(t *testing.T) {
 		}
 		if got := len(cm.Data) > 0; got != kept {
 			t.Errorf("the data of %s is kept: %t", object, got)
+		}
+		cm.Data = map[string]string{contract.KeyHostsINI: "[all]", contract.KeyChecks: "{}"}
+		if _, err := caches.Strip(cm); err != nil || cm.Data[contract.KeyChecks] != "{}" || len(cm.Data) == 1 == kept {
+			t.Errorf("%v: of %s, the cache holds %v", err, object, cm.Data)
 		}
 	}
 }

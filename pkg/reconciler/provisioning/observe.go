@@ -46,6 +46,7 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		func() error { return r.observePlugins(p, &seen) },
 		func() error { return r.observeStarted(ctx, p, settings, &seen) },
 		func() error { return r.observeLastRemoval(ctx, p, &seen) },
+		func() error { return r.observeChecks(p, &seen) },
 		func() error { return r.observeObjects(ctx, p, now, &seen) },
 		func() error { return r.observeKeyChange(ctx, p, &seen) },
 		func() error { return r.observeSite(ctx, p, &seen) },

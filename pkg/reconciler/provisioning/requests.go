@@ -23,7 +23,7 @@ import (
 // Each run has the ConfigMaps with its request and for its outcome for itself. They are written before the run, which names
 // the request by its UID, and belong to the Provisioning until the run exists. Then they belong to the run alone, because
 // Kubernetes deletes an object only when its last owner is gone. A request that no run names is never read, and the
-// controller never reads an outcome.
+// controller reads nothing of an outcome but the findings of its checks, for the status.
 
 // requestOf returns the ConfigMap with the request of a run; nil: it was deleted, or an earlier build of BPA started the
 // run. It makes a call only if the cache does not show the ConfigMap of the run: it can be behind that of the runs.

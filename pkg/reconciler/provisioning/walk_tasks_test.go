@@ -116,8 +116,11 @@ func (w *simSite) checkOutcome(run *tekton.PipelineRun, t contract.Task, request
 		return w.bad("task %s of %s may not write %s: %+v", t.Name, run.Name, cm.Name, role)
 	}
 	keys := []string{contract.KeyHostsINI, contract.KeyGroupVars}
-	if t.Name == contract.TaskSelectHosts {
+	switch t.Name {
+	case contract.TaskSelectHosts:
 		keys = append(keys, contract.KeyNodes)
+	case contract.TaskEnroll: // beside render-inventory
+		keys = []string{contract.KeyChecks}
 	}
 	for _, key := range keys {
 		if cm.Data[key] != "" {

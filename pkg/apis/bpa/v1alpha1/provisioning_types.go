@@ -111,6 +111,10 @@ type ProvisioningSpec struct {
 	SSH SSHSpec `json:"ssh,omitempty"`
 	// Depot is the store from which the nodes download binaries and images.
 	Depot DepotSpec `json:"depot,omitempty"`
+	// Checks switches off checks of the hosts that are to become nodes. Before a run changes them, it looks for what would make
+	// the installation fail, and then ends with the reason PreflightFailed.
+	// +optional
+	Checks ChecksSpec `json:"checks,omitzero"`
 	// Timeouts limit the operations on the cluster.
 	Timeouts TimeoutsSpec `json:"timeouts,omitempty"`
 	// Upgrade describes how an installed cluster gets another Kubernetes version, another kubespray

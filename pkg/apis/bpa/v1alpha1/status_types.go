@@ -65,6 +65,9 @@ type ProvisioningStatus struct {
 	// SecretVars has, by name, keyed digests of the variables in the Secrets of spec.kubespray.varsFrom, as the
 	// controller last read them. The key is in Secret NAME-vars-key.
 	SecretVars map[string]string `json:"secretVars,omitempty"`
+	// Checks are what the newest run that has checked hosts has found out about them, before it changed them. It is absent
+	// before the first such run.
+	Checks *ChecksStatus `json:"checks,omitempty"`
 	// Queue is set while the next run waits because the site limits the number of runs at a time
 	// (max-runs in ConfigMap config-bpa). Nothing else is missing for the run.
 	Queue *QueueStatus `json:"queue,omitempty"`
@@ -91,6 +94,30 @@ type SoftwareRunStatus struct {
 	// Failure is set if that run failed. A package that could not be installed fails no run: the status of
 	// the Software shows it.
 	Failure *FailureStatus `json:"failure,omitempty"`
+}
+
+// ChecksStatus is what a run has found out about the hosts that are to become nodes.
+type ChecksStatus struct {
+	// Run is the name of the run.
+	Run string `json:"run"`
+	// Summary counts the findings, such as "1 error, 2 warnings". It is empty if the hosts are as they should be.
+	Summary string `json:"summary,omitempty"`
+	// Findings are what is not as it should be, the worst first. There are at most 16 of them.
+	Findings []CheckFinding `json:"findings,omitempty"`
+}
+
+// CheckFinding is what one check has found out. docs/checks.md says what to do.
+type CheckFinding struct {
+	// ID is the ID of the check, such as clock.
+	ID string `json:"id"`
+	// Severity is error, warning or unknown. Only an error ends the run, unknown means that the check could not be made.
+	Severity string `json:"severity"`
+	// Hosts are the names of the first nodes with this finding, and HostCount is the number of all. Without a host, the finding
+	// is about the bootstrap machine or about all hosts.
+	Hosts     []string `json:"hosts,omitempty"`
+	HostCount int32    `json:"hostCount,omitempty"`
+	// Message is what was seen on the first of them.
+	Message string `json:"message"`
 }
 
 // RunStatus is a PipelineRun of this cluster.

@@ -151,6 +151,8 @@ func hint(namespace, name, run string, cause Cause) string {
 		return fmt.Sprintf("if the host was reinstalled, delete its line from ConfigMap %s, %s", contract.KnownHostsName(name), again)
 	case contract.ReasonWrongMachine:
 		return "correct the host's address at its source (network data or DHCP), or correct spec.bootMACAddress of the BareMetalHost if the machine is the right one, " + again
+	case contract.ReasonPreflightFailed:
+		return fmt.Sprintf("correct the hosts as the message says; `kubectl describe bpa -n %s %s` shows all findings, ", namespace, name) + again
 	case contract.ReasonAddressMissing:
 		return "make sure that the BareMetalHost's hardware details contain an IP address, " + again
 	case contract.ReasonTimeout:

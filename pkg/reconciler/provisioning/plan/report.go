@@ -24,6 +24,7 @@ func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now 
 	status := &p.Status
 	reportProgress(status, s, now) // before reportRun, because it reads the name of the previous run in the status
 	reportQueue(status, s, step, err)
+	reportChecks(status, s)
 	reportRun(status, s)
 	reportInstalled(status, s)
 	reportUpgrade(status, s)

@@ -168,6 +168,8 @@ type Seen struct {
 	// InstalledDigest is the digest in the status. ObservedRetry is the value of the retry annotation with which the
 	// newest run was started. Both are known even after the runs were deleted.
 	InstalledDigest, ObservedRetry string
+	// Checks are what LastCheck has found out; nil: it has not checked its hosts yet, or there is none. Nothing is decided by it.
+	Checks *Checks
 
 	Limits Limits
 

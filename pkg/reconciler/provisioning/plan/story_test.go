@@ -297,6 +297,10 @@ func (w *scene) happen(t *testing.T, words []string) {
 		w.promote(t)
 	case "task":
 		w.task(t, arg(1), arg(2), strings.Join(words[min(3, len(words)):], " "))
+	case "checks": // what the newest run has found out about its hosts: SEVERITY ID NODE
+		w.seen.Checks = &Checks{Run: w.newest(t).Name, Checks: contract.Checks{Findings: []contract.CheckFinding{
+			{ID: arg(2), Severity: arg(1), Hosts: []string{arg(3)}, HostCount: 1, Message: "it was seen"},
+		}}}
 	case "progress":
 		percent, _ := strconv.Atoi(arg(1))
 		w.seen.Progress = &contract.Progress{Run: w.newest(t).Name, Percent: percent, Step: strings.Join(words[2:], " ")}
@@ -932,6 +936,9 @@ func (w *scene) describe() string {
 			end = ", done at " + p.EstimatedEnd.UTC().Format("15:04:05")
 		}
 		say("  progress         %s", strings.TrimRight(p.Summary+" "+p.Step, " ")+end)
+	}
+	if c := w.p.Status.Checks; c != nil {
+		say("  checks           %s of %s", c.Summary, c.Run)
 	}
 	for _, n := range status.Nodes {
 		seen := n.Message
