@@ -202,9 +202,11 @@ const (
 	KeyProgress   = "progress.json" // Progress, in <name>-progress, written by kubespray and install-plugins
 	KeyPlugins    = "plugins.json"  // []PluginStatus, in <name>-plugins, written by install-plugins
 	KeySoftware   = "software.json" // SoftwareRecord, in <name>-software, written by install-software and kubespray
-	KeyEnds       = "ends"          // name of a run for Softwares that is to end after its batch, in <name>-software, written by the controller
-	KeyHosts      = "hosts.json"    // HostStates, in <name>-installed, written by kubespray
-	KeyJoined     = "joined.json"   // UIDs of the hosts on which a playbook succeeded, in <name>-installed, written by kubespray
+	// KeyEnds is the name of a run that is to end after the nodes on which it works, written by the controller: in
+	// <name>-software a run for Softwares, in <name>-progress another one (Operation.EndsEarly).
+	KeyEnds   = "ends"
+	KeyHosts  = "hosts.json"  // HostStates, in <name>-installed, written by kubespray
+	KeyJoined = "joined.json" // UIDs of the hosts on which a playbook succeeded, in <name>-installed, written by kubespray
 	// KeyInstalled, in <name>-installed, is Installed as JSON, written by kubespray.
 	KeyInstalled = "installed.json"
 	// KeyClaimed, in <name>-installed, has as JSON the nodes ([]Node) for which select-hosts has claimed hosts at last, also
