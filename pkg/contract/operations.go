@@ -88,6 +88,9 @@ type Operation struct {
 	Done string
 	// Steps are the tasks of the Pipeline, in their order.
 	Steps []Step
+	// EndsEarly means that a run goes from node to node and can be asked to end after those on which it works
+	// (KeyEnds). A later run does the rest.
+	EndsEarly bool
 }
 
 // Step is one task of an operation.
@@ -115,17 +118,17 @@ var Operations = []Operation{
 	{Name: OperationInstall, Pipeline: PipelineInstall, Playbook: PlaybookInstall, Purpose: "install the cluster", Done: "installed", Steps: installSteps},
 	{Name: OperationAddNodes, Pipeline: PipelineInstall, Playbook: PlaybookScale, Purpose: "add nodes", Done: "installed", Steps: installSteps},
 	{Name: OperationAddControlPlane, Pipeline: PipelineInstall, Playbook: PlaybookInstall, Purpose: "add a control plane node", Done: "installed", Steps: installSteps},
-	{Name: OperationRemoveNodes, Pipeline: PipelineRemove, Playbook: PlaybookRemove, Purpose: "remove nodes", Done: "installed", Steps: removeSteps},
-	{Name: OperationRemoveControlPlane, Pipeline: PipelineRemove, Playbook: PlaybookRemove, Purpose: "remove a control plane node", Done: "installed", Steps: removeSteps},
-	{Name: OperationUpgradeControlPlane, Pipeline: PipelineUpgrade, Playbook: PlaybookUpgrade, Purpose: "upgrade a control plane node", Done: "installed", Steps: upgradeSteps},
-	{Name: OperationUpgradeNodes, Pipeline: PipelineUpgrade, Playbook: PlaybookUpgrade, Purpose: "upgrade nodes", Done: "installed", Steps: upgradeSteps},
+	{Name: OperationRemoveNodes, Pipeline: PipelineRemove, Playbook: PlaybookRemove, Purpose: "remove nodes", Done: "installed", Steps: removeSteps, EndsEarly: true},
+	{Name: OperationRemoveControlPlane, Pipeline: PipelineRemove, Playbook: PlaybookRemove, Purpose: "remove a control plane node", Done: "installed", Steps: removeSteps, EndsEarly: true},
+	{Name: OperationUpgradeControlPlane, Pipeline: PipelineUpgrade, Playbook: PlaybookUpgrade, Purpose: "upgrade a control plane node", Done: "installed", Steps: upgradeSteps, EndsEarly: true},
+	{Name: OperationUpgradeNodes, Pipeline: PipelineUpgrade, Playbook: PlaybookUpgrade, Purpose: "upgrade nodes", Done: "installed", Steps: upgradeSteps, EndsEarly: true},
 	{Name: OperationConfigure, Pipeline: PipelineUpgrade, Playbook: PlaybookInstall, Purpose: "apply variables", Done: "installed", Steps: upgradeSteps},
 	{Name: OperationRestore, Pipeline: PipelineRestore, Playbook: PlaybookInstall, Purpose: "restore the cluster from a backup", Done: "restored", Steps: installSteps},
 	{Name: OperationCollect, Pipeline: PipelineCollect, Purpose: "collect the kubeconfig", Done: "installed", Steps: []Step{{TaskEnroll, 5}, {TaskCollectKubeconfig, 99}}},
 	{Name: OperationPlugins, Pipeline: PipelinePlugins, Purpose: "install the plugins", Done: "installed",
 		Steps: []Step{{TaskSeedRegistry, 10}, {TaskEnroll, 12}, {TaskRenderInventory, 15}, {TaskInstallPlugins, 99}}},
 	{Name: OperationSoftware, Pipeline: PipelineSoftware, Purpose: "install software on the nodes", Done: "installed",
-		Steps: []Step{{TaskEnroll, 3}, {TaskRenderInventory, 5}, {TaskInstallSoftware, 99}}},
+		Steps: []Step{{TaskEnroll, 3}, {TaskRenderInventory, 5}, {TaskInstallSoftware, 99}}, EndsEarly: true},
 	{Name: OperationReset, Pipeline: PipelineReset, Playbook: PlaybookReset, Purpose: "reset the hosts", Done: "reset",
 		Steps: []Step{{TaskEnroll, 5}, {TaskKubespray, 99}}},
 }

@@ -275,6 +275,13 @@ func (r *Reconciler) observeObjects(ctx context.Context, p *v1alpha1.Provisionin
 	if err := r.readJSON(p, contract.ProgressName(p.Name), contract.KeyProgress, &seen.Progress); err != nil {
 		return err
 	}
+	progress, err := r.configMap(p, contract.ProgressName(p.Name))
+	if err != nil {
+		return err
+	}
+	if progress != nil {
+		seen.Ends = progress.Data[contract.KeyEnds]
+	}
 	known, err := r.configMap(p, contract.KnownHostsName(p.Name))
 	if err != nil {
 		return err
