@@ -11,7 +11,7 @@ import (
 // is no run that can end so, or if it is asked already.
 func Beside(s Seen) (Seen, bool) {
 	active := s.ActiveRuns()
-	if s.Deleting || len(active) != 1 || active[0].Cancelling || s.mustEnd(active[0]) || !contract.OperationOf(active[0].Operation).EndsEarly {
+	if s.Deleting || len(active) != 1 || active[0].Cancelling || s.mustEnd(active[0]) || !contract.OperationOf(active[0].Operation).EndsEarly() {
 		return s, false
 	}
 	if s.softwareActive() {
