@@ -9,32 +9,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/software"
 )
 
-// observeSoftware reads what the Softwares of the cluster request, and what the tasks have stored. It needs
-// the record of the cluster, which observeSite completes.
+// observeSoftware reads what the Softwares of the cluster request.
 func (r *Reconciler) observeSoftware(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
 	if seen.Deleting {
 		return nil
 	}
 	s := &seen.Software
-	s.Asked = p.Annotations[contract.AnnotationSoftware]
-	if p.Status.Software != nil {
-		s.Answered = p.Status.Software.Asked
-	}
-	stored, err := r.configMap(p, contract.SoftwareName(p.Name))
-	if err != nil {
-		return err
-	}
-	if stored != nil {
-		s.Record = r.readSoftware(p, stored)
-		s.Ends = stored.Data[contract.KeyEnds]
-	}
-	started, err := r.requestOf(ctx, p, s.Newest())
-	if err != nil {
-		return err
-	}
-	if started != nil {
-		s.Started = r.readRequest(p, started).Software
-	}
 	all, others := r.clusters.Around(p)
 	var installed contract.Installed
 	if seen.Memory != nil && seen.Complete() {
