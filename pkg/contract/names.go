@@ -226,6 +226,10 @@ const (
 	// RestoreForce, the controller powers no host off for a restore that has not begun: the control planes
 	// that look lost may be the majority of a working etcd.
 	KeyProved = "proved"
+	// KeyRestored, in <name>-installed, names the restore and its content if etcd has the content of the backup and the
+	// API servers run. A later attempt then does not begin again: users may have written something since. The task
+	// kubespray writes it, and empties it when the record says that the restore is complete.
+	KeyRestored = "restored"
 )
 
 // Results of the tasks.
