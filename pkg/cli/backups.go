@@ -58,7 +58,7 @@ func (s *session) backups(ctx context.Context, name string, o *backupsOptions) e
 		return site.explain(err)
 	}
 	all := slices.DeleteFunc(list.Items, func(b v1alpha1.Backup) bool { return name != "" && b.Spec.Provisioning != name })
-	slices.SortFunc(all, func(a, b v1alpha1.Backup) int {
+	sortValues(all, func(a, b *v1alpha1.Backup) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
 	if !o.output.table() {

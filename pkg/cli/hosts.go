@@ -232,7 +232,7 @@ func (s *site) hostViews(ctx context.Context, c scope) ([]*hostView, error) {
 	for i := range hardware.Items {
 		data[client.ObjectKeyFromObject(&hardware.Items[i])] = &hardware.Items[i]
 	}
-	slices.SortFunc(list.Items, func(a, b metal3.BareMetalHost) int {
+	sortValues(list.Items, func(a, b *metal3.BareMetalHost) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 	var views []*hostView

@@ -17,30 +17,27 @@ import (
 	"github.com/akraino-icn/bpa/pkg/secretvars"
 )
 
-// addSecretVars adds the digests of the variables in Secrets to the request, as the controller computes them. A user
-// who may not read the Secrets sees a plan with those that the controller has last read; seen.Vars then says so, or
+// secretVars returns the digests of the variables in Secrets, as the controller computes them. A user
+// who may not read the Secrets sees a plan with those that the controller has last read; problem then says so, or
 // why no run can start.
-func (s *site) addSecretVars(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
+func (s *site) secretVars(ctx context.Context, p *v1alpha1.Provisioning) (vars map[string]string, problem string, err error) {
 	if len(p.Spec.Kubespray.VarsFrom) == 0 {
-		return nil
+		return nil, "", nil
 	}
 	key, err := s.varsSecret(ctx, p, contract.VarsKeyName(p.Name))
-	var vars map[string]string
 	if err == nil {
-		vars, seen.Vars, err = s.digests(ctx, p, key)
+		vars, problem, err = s.digests(ctx, p, key)
 	}
 	switch {
 	case apierrors.IsForbidden(err):
-		vars = p.Status.SecretVars
-		seen.Vars = "you have no right to read the Secrets of spec.kubespray.varsFrom, so the plan has the values that the controller has last read, and no variables of entries that are new"
+		return p.Status.SecretVars,
+			"you have no right to read the Secrets of spec.kubespray.varsFrom, so the plan has the values that the controller has last read, and no variables of entries that are new", nil
 	case err != nil:
-		return s.explain(err)
-	case seen.Vars != "":
-		vars = p.Status.SecretVars
-		seen.Vars = "no run starts before this is corrected: " + seen.Vars
+		return nil, "", s.explain(err)
+	case problem != "":
+		return p.Status.SecretVars, "no run starts before this is corrected: " + problem, nil
 	}
-	seen.Request.SecretVars = vars
-	return nil
+	return vars, "", nil
 }
 
 // digests returns the digests of the variables, or why they cannot be used. Without the key of the digests, which the

@@ -3,27 +3,19 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/change"
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/observe"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
-	"github.com/akraino-icn/bpa/pkg/runs"
 )
 
 // planView is the output of "kubectl bpa plan".
@@ -95,50 +87,34 @@ func (s *site) seen(ctx context.Context, p *v1alpha1.Provisioning) (plan.Seen, [
 	}
 	p = p.DeepCopy()
 	p.SetDefaults(ctx)
-	seen, err := s.look(ctx, p)
-	if err != nil {
-		return seen, nil, err
-	}
-	if seen.Request, err = from.Provisioning(p, parsed.Depot); err != nil {
-		return seen, nil, err
-	}
-	if err := s.addSecretVars(ctx, p, &seen); err != nil {
-		return seen, nil, err
-	}
-	for _, slot := range seen.Request.Slots {
-		seen.Slots = append(seen.Slots, slot.Name)
-	}
-	seen.Sets = seen.Request.Sets
 	all, err := s.in(p.HostNamespace()).hosts(ctx)
 	if err != nil {
-		return seen, nil, err
+		return plan.Seen{}, nil, err
 	}
-	owner := ownerOf(p)
-	seen.Site = map[string]plan.Host{}
-	for _, h := range all.facts {
-		seen.Site[h.Name] = plan.HostOf(owner, p.ClusterUID(), h)
+	given := observe.Given{Settings: parsed}
+	if given.SecretVars, given.Vars, err = s.secretVars(ctx, p); err != nil {
+		return plan.Seen{}, nil, err
 	}
-	held := slices.DeleteFunc(slices.Clone(all.facts), func(h hosts.Host) bool { return !owner.Holds(h) })
-	seen.Remember(nil)
-	seen.Relist(plan.ClaimedNodes(held, seen.Request.Access))
-	confirm(&seen)
-	if seen.Complete() {
-		seen.Qualify(&p.Spec, seen.InstalledOn(all.facts))
+	reader := observe.Client{Client: s.client, Context: ctx, Provisioning: p, Hosts: all.facts}
+	seen, err := observe.Facts(ctx, p, given, reader)
+	if err != nil {
+		return seen, nil, s.explain(err)
+	}
+	if seen.Invalid != "" && seen.Request.Provisioning == "" { // there is no request to compare the cluster with
+		return seen, nil, errors.New(seen.Invalid)
+	}
+	confirm(p, &seen, all.facts)
+	if err := observe.Pins(p, reader, &seen); err != nil {
+		return seen, nil, s.explain(err)
 	}
 	return seen, all.facts, s.source(ctx, p, &seen)
 }
 
-// confirm records that the hosts were read from the API server itself, so that a host that is not
-// there is lost for certain, as the controller sees it when it decides.
-func confirm(seen *plan.Seen) {
-	nodes := slices.Clone(seen.Nodes)
-	if seen.Memory != nil {
-		nodes = append(nodes, seen.Memory.Nodes...)
-	}
-	for _, n := range nodes {
-		if _, found := seen.Site[n.Host]; !found {
-			seen.Site[n.Host] = plan.Host{Gone: true}
-		}
+// confirm adds all hosts as the API server itself has just described them. A host that is not there is lost for certain,
+// as the controller sees it when it decides.
+func confirm(p *v1alpha1.Provisioning, seen *plan.Seen, all []hosts.Host) {
+	for _, h := range all {
+		seen.Site[h.Name] = observe.HostOf(p, h)
 	}
 	for name, h := range seen.Site {
 		h.Live = true
@@ -146,83 +122,7 @@ func confirm(seen *plan.Seen) {
 	}
 }
 
-func ownerOf(p *v1alpha1.Provisioning) hosts.Owner {
-	return hosts.OwnerIn(p.HostNamespace(), p.Namespace, p.Name)
-}
-
-// look reads what the controller and the tasks have stored about the cluster.
-func (s *site) look(ctx context.Context, p *v1alpha1.Provisioning) (plan.Seen, error) {
-	seen := plan.Seen{
-		Namespace: p.Namespace, Name: p.Name, InstalledDigest: p.Status.InstalledDigest, Replace: p.Spec.ReplacePolicy,
-		Plugins:    plan.Plugins{Problem: from.PluginProblem(p), Unconfirmed: plan.UnconfirmedPlugins(p)},
-		PassedOver: p.Status.PassedOver, Limits: plan.Limits{Drain: p.Spec.Timeouts.DrainTimeout(), UpgradeDrain: p.Spec.DrainTimeout(), Run: p.Spec.Timeouts.InstallTimeout()}, Upgrade: p.Spec.Upgrade,
-		Restore: p.Annotations[contract.AnnotationRestore], Restored: p.Status.Restore,
-	}
-	installed := &contract.Installed{}
-	for _, f := range []struct {
-		configMap, key string
-		into           any
-	}{
-		{contract.InstalledName(p.Name), contract.KeyClaimed, &seen.Nodes},
-		{contract.InstalledName(p.Name), contract.KeyHosts, &seen.States},
-		{contract.InstalledName(p.Name), contract.KeyInstalled, installed},
-		{contract.PluginsName(p.Name), contract.KeyPlugins, &seen.Plugins.Record},
-	} {
-		if err := s.readKey(ctx, p, f.configMap, f.key, f.into); err != nil {
-			return seen, err
-		}
-	}
-	if err := s.readStarted(ctx, p, &seen); err != nil {
-		return seen, err
-	}
-	seen.Recorded = seen.States != nil
-	if len(installed.Nodes) > 0 {
-		seen.Memory = installed
-	}
-	return seen, nil
-}
-
-// readStarted reads the request of the newest run.
-func (s *site) readStarted(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
-	all, err := s.readWork(ctx, s.selections(p.Name)[:1]) // the runs
-	if err != nil {
-		return err
-	}
-	var newest *tekton.PipelineRun
-	for _, run := range all.runs {
-		if metav1.IsControlledBy(run, p) && run.Labels[contract.LabelOperation] != contract.OperationSoftware && (newest == nil || number(run.Name) > number(newest.Name)) {
-			newest = run
-		}
-	}
-	if newest == nil {
-		return nil
-	}
-	name, uid := runs.RequestOf(newest)
-	var cm corev1.ConfigMap
-	if err := s.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, &cm); client.IgnoreNotFound(err) != nil {
-		return s.explain(err)
-	}
-	if cm.UID == uid {
-		_ = json.Unmarshal([]byte(cm.Data[contract.KeyRequest]), &seen.Started) // as in readKey
-	}
-	return nil
-}
-
-// readKey reads JSON from a ConfigMap of p. If it is missing or invalid, into stays unchanged.
-func (s *site) readKey(ctx context.Context, p *v1alpha1.Provisioning, name, key string, into any) error {
-	var cm corev1.ConfigMap
-	err := s.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, &cm)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return s.explain(err)
-	}
-	if text := cm.Data[key]; text != "" && metav1.IsControlledBy(&cm, p) {
-		_ = json.Unmarshal([]byte(text), into)
-	}
-	return nil
-}
+func ownerOf(p *v1alpha1.Provisioning) hosts.Owner { return observe.OwnerOf(p) }
 
 // add adds the operations to the view, with hosts for new nodes. After an operation that frees hosts,
 // the hosts of later operations are not known.

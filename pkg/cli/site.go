@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -128,7 +127,7 @@ func (s *site) list(ctx context.Context, c scope) ([]v1alpha1.Provisioning, erro
 	if err := s.client.List(ctx, &all, c.options(s)...); err != nil {
 		return nil, s.explain(err)
 	}
-	slices.SortFunc(all.Items, func(a, b v1alpha1.Provisioning) int {
+	sortValues(all.Items, func(a, b *v1alpha1.Provisioning) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 	return all.Items, nil

@@ -150,8 +150,8 @@ func (s *site) softwares(ctx context.Context, c scope) ([]v1alpha1.Software, err
 	case err != nil:
 		return nil, s.explain(err)
 	}
-	slices.SortFunc(list.Items, func(a, b v1alpha1.Software) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(clusterOf(&a), clusterOf(&b)), strings.Compare(a.Name, b.Name))
+	sortValues(list.Items, func(a, b *v1alpha1.Software) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(clusterOf(a), clusterOf(b)), strings.Compare(a.Name, b.Name))
 	})
 	return list.Items, nil
 }

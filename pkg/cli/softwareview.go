@@ -91,7 +91,7 @@ func softwareRows(all []v1alpha1.Software) (rows []softwareRow) {
 			}
 		}
 	}
-	slices.SortFunc(rows, func(a, b softwareRow) int {
+	sortValues(rows, func(a, b *softwareRow) int {
 		return cmp.Or(cmp.Compare(rank(a.State), rank(b.State)), strings.Compare(a.node, b.node), strings.Compare(a.Name, b.Name))
 	})
 	return rows

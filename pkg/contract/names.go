@@ -203,9 +203,11 @@ const (
 	KeyProgress   = "progress.json" // Progress, in <name>-progress, written by kubespray and install-plugins
 	KeyPlugins    = "plugins.json"  // []PluginStatus, in <name>-plugins, written by install-plugins
 	KeySoftware   = "software.json" // SoftwareRecord, in <name>-software, written by install-software and kubespray
-	KeyEnds       = "ends"          // name of a run for Softwares that is to end after its batch, in <name>-software, written by the controller
-	KeyHosts      = "hosts.json"    // HostStates, in <name>-installed, written by kubespray
-	KeyJoined     = "joined.json"   // UIDs of the hosts on which a playbook succeeded, in <name>-installed, written by kubespray
+	// KeyEnds is the name of a run that is to end after the nodes on which it works, written by the controller: in
+	// <name>-software a run for Softwares, in <name>-progress another one (Operation.EndsEarly).
+	KeyEnds   = "ends"
+	KeyHosts  = "hosts.json"  // HostStates, in <name>-installed, written by kubespray
+	KeyJoined = "joined.json" // UIDs of the hosts on which a playbook succeeded, in <name>-installed, written by kubespray
 	// KeyInstalled, in <name>-installed, is Installed as JSON, written by kubespray.
 	KeyInstalled = "installed.json"
 	// KeyClaimed, in <name>-installed, has as JSON the nodes ([]Node) for which select-hosts has claimed hosts at last, also
@@ -225,6 +227,10 @@ const (
 	// RestoreForce, the controller powers no host off for a restore that has not begun: the control planes
 	// that look lost may be the majority of a working etcd.
 	KeyProved = "proved"
+	// KeyRestored, in <name>-installed, names the restore and its content if etcd has the content of the backup and the
+	// API servers run. A later attempt then does not begin again: users may have written something since. The task
+	// kubespray writes it, and empties it when the record says that the restore is complete.
+	KeyRestored = "restored"
 )
 
 // Results of the tasks.

@@ -88,7 +88,21 @@ type Operation struct {
 	Done string
 	// Steps are the tasks of the Pipeline, in their order.
 	Steps []Step
+	// does is what a run does with the cluster. The functions below explain it.
+	does effect
 }
+
+// effect is a set of the constants below.
+type effect int
+
+const (
+	addsNodes effect = 1 << iota
+	changesCluster
+	excludesBackup
+	upgrades
+	endsEarly
+	needsNoHosts
+)
 
 // Step is one task of an operation.
 type Step struct {
@@ -112,22 +126,22 @@ const formerReplace = "replace"
 
 // Operations are all operations of a Provisioning. For a cluster that is installed, package change chooses the next one.
 var Operations = []Operation{
-	{Name: OperationInstall, Pipeline: PipelineInstall, Playbook: PlaybookInstall, Purpose: "install the cluster", Done: "installed", Steps: installSteps},
-	{Name: OperationAddNodes, Pipeline: PipelineInstall, Playbook: PlaybookScale, Purpose: "add nodes", Done: "installed", Steps: installSteps},
-	{Name: OperationAddControlPlane, Pipeline: PipelineInstall, Playbook: PlaybookInstall, Purpose: "add a control plane node", Done: "installed", Steps: installSteps},
-	{Name: OperationRemoveNodes, Pipeline: PipelineRemove, Playbook: PlaybookRemove, Purpose: "remove nodes", Done: "installed", Steps: removeSteps},
-	{Name: OperationRemoveControlPlane, Pipeline: PipelineRemove, Playbook: PlaybookRemove, Purpose: "remove a control plane node", Done: "installed", Steps: removeSteps},
-	{Name: OperationUpgradeControlPlane, Pipeline: PipelineUpgrade, Playbook: PlaybookUpgrade, Purpose: "upgrade a control plane node", Done: "installed", Steps: upgradeSteps},
-	{Name: OperationUpgradeNodes, Pipeline: PipelineUpgrade, Playbook: PlaybookUpgrade, Purpose: "upgrade nodes", Done: "installed", Steps: upgradeSteps},
-	{Name: OperationConfigure, Pipeline: PipelineUpgrade, Playbook: PlaybookInstall, Purpose: "apply variables", Done: "installed", Steps: upgradeSteps},
-	{Name: OperationRestore, Pipeline: PipelineRestore, Playbook: PlaybookInstall, Purpose: "restore the cluster from a backup", Done: "restored", Steps: installSteps},
-	{Name: OperationCollect, Pipeline: PipelineCollect, Purpose: "collect the kubeconfig", Done: "installed", Steps: []Step{{TaskEnroll, 5}, {TaskCollectKubeconfig, 99}}},
+	{Name: OperationInstall, Pipeline: PipelineInstall, Playbook: PlaybookInstall, Purpose: "install the cluster", Done: "installed", Steps: installSteps, does: addsNodes | excludesBackup},
+	{Name: OperationAddNodes, Pipeline: PipelineInstall, Playbook: PlaybookScale, Purpose: "add nodes", Done: "installed", Steps: installSteps, does: addsNodes | changesCluster},
+	{Name: OperationAddControlPlane, Pipeline: PipelineInstall, Playbook: PlaybookInstall, Purpose: "add a control plane node", Done: "installed", Steps: installSteps, does: addsNodes | changesCluster | excludesBackup},
+	{Name: OperationRemoveNodes, Pipeline: PipelineRemove, Playbook: PlaybookRemove, Purpose: "remove nodes", Done: "installed", Steps: removeSteps, does: changesCluster | endsEarly},
+	{Name: OperationRemoveControlPlane, Pipeline: PipelineRemove, Playbook: PlaybookRemove, Purpose: "remove a control plane node", Done: "installed", Steps: removeSteps, does: changesCluster | excludesBackup | endsEarly},
+	{Name: OperationUpgradeControlPlane, Pipeline: PipelineUpgrade, Playbook: PlaybookUpgrade, Purpose: "upgrade a control plane node", Done: "installed", Steps: upgradeSteps, does: changesCluster | excludesBackup | upgrades | endsEarly | needsNoHosts},
+	{Name: OperationUpgradeNodes, Pipeline: PipelineUpgrade, Playbook: PlaybookUpgrade, Purpose: "upgrade nodes", Done: "installed", Steps: upgradeSteps, does: changesCluster | upgrades | endsEarly | needsNoHosts},
+	{Name: OperationConfigure, Pipeline: PipelineUpgrade, Playbook: PlaybookInstall, Purpose: "apply variables", Done: "installed", Steps: upgradeSteps, does: changesCluster | upgrades | needsNoHosts},
+	{Name: OperationRestore, Pipeline: PipelineRestore, Playbook: PlaybookInstall, Purpose: "restore the cluster from a backup", Done: "restored", Steps: installSteps, does: changesCluster | excludesBackup},
+	{Name: OperationCollect, Pipeline: PipelineCollect, Purpose: "collect the kubeconfig", Done: "installed", Steps: []Step{{TaskEnroll, 5}, {TaskCollectKubeconfig, 99}}, does: needsNoHosts},
 	{Name: OperationPlugins, Pipeline: PipelinePlugins, Purpose: "install the plugins", Done: "installed",
-		Steps: []Step{{TaskSeedRegistry, 10}, {TaskEnroll, 12}, {TaskRenderInventory, 15}, {TaskInstallPlugins, 99}}},
+		Steps: []Step{{TaskSeedRegistry, 10}, {TaskEnroll, 12}, {TaskRenderInventory, 15}, {TaskInstallPlugins, 99}}, does: needsNoHosts},
 	{Name: OperationSoftware, Pipeline: PipelineSoftware, Purpose: "install software on the nodes", Done: "installed",
-		Steps: []Step{{TaskEnroll, 3}, {TaskRenderInventory, 5}, {TaskInstallSoftware, 99}}},
+		Steps: []Step{{TaskEnroll, 3}, {TaskRenderInventory, 5}, {TaskInstallSoftware, 99}}, does: endsEarly | needsNoHosts},
 	{Name: OperationReset, Pipeline: PipelineReset, Playbook: PlaybookReset, Purpose: "reset the hosts", Done: "reset",
-		Steps: []Step{{TaskEnroll, 5}, {TaskKubespray, 99}}},
+		Steps: []Step{{TaskEnroll, 5}, {TaskKubespray, 99}}, does: excludesBackup},
 }
 
 // BackupOperation is the operation of the run of a Backup. It is none of Operations, because the run
@@ -149,24 +163,26 @@ func (o Operation) Has(task string) bool {
 	return slices.ContainsFunc(o.Steps, func(s Step) bool { return s.Task == task })
 }
 
+// AddsNodes reports whether the operation makes machines nodes, which then get the packages of the cluster.
+func (o Operation) AddsNodes() bool { return o.does&addsNodes != 0 }
+
 // ChangesCluster reports whether the operation changes the nodes of an installed cluster: it adds,
 // removes, upgrades or restores some of them, or gives all of them other variables.
-func (o Operation) ChangesCluster() bool {
-	return slices.Contains([]string{OperationAddNodes, OperationAddControlPlane, OperationRemoveNodes, OperationRemoveControlPlane,
-		OperationUpgradeControlPlane, OperationUpgradeNodes, OperationConfigure, OperationRestore}, o.Name)
-}
+func (o Operation) ChangesCluster() bool { return o.does&changesCluster != 0 }
 
 // ExcludesBackup reports whether the operation changes the members of etcd, or their machines: it does not run
 // beside a Backup. A snapshot beside any other operation is consistent.
-func (o Operation) ExcludesBackup() bool {
-	return slices.Contains([]string{OperationInstall, OperationAddControlPlane, OperationRemoveControlPlane,
-		OperationUpgradeControlPlane, OperationRestore, OperationReset}, o.Name)
-}
+func (o Operation) ExcludesBackup() bool { return o.does&excludesBackup != 0 }
 
 // Upgrades reports whether the requests of the operation have an Upgrade.
-func (o Operation) Upgrades() bool {
-	return slices.Contains([]string{OperationUpgradeControlPlane, OperationUpgradeNodes, OperationConfigure}, o.Name)
-}
+func (o Operation) Upgrades() bool { return o.does&upgrades != 0 }
+
+// EndsEarly reports whether a run of the operation goes from node to node, and can be asked to end after those on which
+// it works (KeyEnds). A later run does the rest.
+func (o Operation) EndsEarly() bool { return o.does&endsEarly != 0 }
+
+// NeedsNoHosts reports whether the operation needs no other hosts than those of the cluster.
+func (o Operation) NeedsNoHosts() bool { return o.does&needsNoHosts != 0 }
 
 // Tasks returns the descriptions of the operation's tasks, in their order.
 func (o Operation) Tasks() []Task {

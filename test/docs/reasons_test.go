@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // unlisted are the reasons without a row: nothing is to be read about them. Each has its reason.
@@ -49,6 +51,60 @@ func TestEachReasonHasARow(t *testing.T) {
 		if !slices.Contains(all, name) {
 			t.Errorf("%s is unlisted, and no reason", name)
 		}
+	}
+}
+
+// retries is what the column "retry" begins with.
+var retries = map[contract.Retry]string{
+	contract.RetryNever:          "no",
+	contract.RetryLimited:        "yes, with backoff",
+	contract.RetryEndless:        "yes, with backoff and without a limit",
+	contract.RetryUntilInstalled: "yes, with backoff; without a limit until the cluster is installed",
+	contract.RetryInARow:         "yes, 30 s to 5 min",
+	contract.RetryBeforePlaybook: "yes, with backoff and without a limit, unless a playbook has begun",
+	contract.RetryEvery:          "yes, every 30 s",
+	contract.RetryAtOnce:         "yes, after 2 s, without an attempt",
+}
+
+// onceMore are the reasons after which there is one other attempt, but not always.
+var onceMore = []contract.Reason{contract.ReasonSSHDenied, contract.ReasonPlaybookFailed, contract.ReasonOutOfMemory}
+
+// TestFateOfEachReason: each reason of a failed run has a fate, and the column "retry" of docs/reasons.md says when the next
+// attempt starts.
+func TestFateOfEachReason(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reasons.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)`[ *]* \\| [^|]* \\| ([^|]*) \\| [^|]*\\|$").FindAllStringSubmatch(string(page), -1) {
+		column[row[1]] = row[2]
+	}
+	all := reasons(t, "../../pkg/contract")
+	for _, name := range all {
+		reason, says := contract.Reason(name), column[name]
+		fate, known := contract.Fates[reason]
+		if !known {
+			t.Errorf("%s has no fate", name)
+		}
+		if slices.Contains(onceMore, reason) {
+			if fate.Retry != contract.RetryNever || !strings.Contains(says, "once") {
+				t.Errorf("%s: the page says %q, and its fate is %d", name, says, fate.Retry)
+			}
+			continue
+		}
+		found, longest := contract.Retry(-1), ""
+		for retry, text := range retries {
+			if (says == text || strings.HasPrefix(says, text+", ")) && len(text) > len(longest) {
+				found, longest = retry, text
+			}
+		}
+		if found != fate.Retry {
+			t.Errorf("%s: the page says %q, want %q", name, says, retries[fate.Retry])
+		}
+	}
+	if len(all) != len(contract.Fates) {
+		t.Errorf("%d reasons and %d fates", len(all), len(contract.Fates))
 	}
 }
 

@@ -49,7 +49,20 @@ type Drainer struct {
 // Undrained are the nodes that a run leaves as they are, because they keep their pods.
 type Undrained struct {
 	Nodes []contract.Node
-	Why   *task.Error // the first drain that was blocked, with the other ones; nil: only the time was too short
+	Why   *task.Error // the first drain that was blocked, with the other ones; nil: none was
+	// Asked reports that the run was asked to end (Client.Ends): no other node is drained.
+	Asked bool
+}
+
+// Text describes the nodes, as the end of a recap; empty: there are none.
+func (u Undrained) Text() string {
+	switch {
+	case len(u.Nodes) == 0:
+		return ""
+	case u.Asked:
+		return "; another change comes first, so these wait: " + session.JoinNames(u.Nodes)
+	}
+	return "; " + session.JoinNames(u.Nodes) + " not drained yet"
 }
 
 // Failure returns the error of a run that has done the rest, which done describes; nil: it has not failed.
@@ -77,12 +90,15 @@ func (u *Undrained) block(n contract.Node, why *task.Error) {
 // never loses more pods at the same time than one node has. It does not wait until the pods run
 // elsewhere: the PodDisruptionBudgets of a workload decide how many may be missing.
 //
-// It returns the nodes that could not be drained, and those for which the time was too short. They accept pods
-// again, and the run goes on with the others. An error means that the run ends: then all of the nodes accept
-// pods again.
+// It returns the nodes that could not be drained, and those for which the time was too short, or that wait because
+// the run is asked to end. They accept pods again, and the run goes on with the others. An error means that the run
+// ends: then all of the nodes accept pods again.
 func (d Drainer) Drain(ctx context.Context, nodes []contract.Node) (Undrained, error) {
 	if len(nodes) == 0 {
 		return Undrained{}, nil
+	}
+	if d.Client.ends(ctx) {
+		return Undrained{Nodes: nodes, Asked: true}, nil
 	}
 	users, err := d.Client.cordoned(ctx)
 	if err != nil {
@@ -126,6 +142,11 @@ func (d Drainer) drainAll(ctx context.Context, nodes []contract.Node) (left Undr
 	}
 	begun := time.Now()
 	for i, n := range nodes {
+		if i > 0 && d.Client.ends(ctx) {
+			fmt.Fprintf(d.Ports.Log, "\nAnother change of the cluster comes first. These nodes wait for the next run: %s\n", session.JoinNames(nodes[i:]))
+			left.Nodes, left.Asked = append(left.Nodes, nodes[i:]...), true
+			break
+		}
 		if d.Begins > 0 && i > 0 && time.Since(begun) > d.Begins {
 			fmt.Fprintf(d.Ports.Log, "\nThe drains have taken %s, so these nodes wait for the next run: %s\n", time.Since(begun).Round(time.Second), session.JoinNames(nodes[i:]))
 			left.Nodes = append(left.Nodes, nodes[i:]...)

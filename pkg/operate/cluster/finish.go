@@ -15,7 +15,7 @@ import (
 
 // Finish removes lost nodes, waits for a healthy cluster and records what it consists of. In a cluster that
 // exists, the nodes of the run and what it has changed at etcd decide what is recorded. The other nodes are
-// waited for after that.
+// waited for after that, unless the run is asked to end: then the next run finds out how they are.
 func Finish(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins, ports session.Ports, progress *playbook.Progress) error {
 	progress.Set(99, "Wait for nodes and system pods")
 	members, err := session.ReadClusterRecord(ctx, ports.Installed)
@@ -52,8 +52,14 @@ func Finish(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins, p
 		return err
 	}
 	if beside {
+		w.Ends = in.Ends(ports)
 		if err := w.gateOthers(ctx, ports); err != nil {
-			return err
+			if ctx.Err() != nil || !w.ends(ctx) {
+				return err
+			}
+			fmt.Fprintf(ports.Log, "\n%v. Another change of the cluster comes first\n", err)
+			progress.Set(100, "Another change comes first")
+			return nil
 		}
 	}
 	progress.Set(100, "The cluster is healthy")

@@ -23,8 +23,8 @@ const MaxObjects = 64 << 20
 
 // AwaitHealthy waits until all nodes of w.Input are registered and Ready, and all system pods are Ready. The
 // success of a playbook does not mean this: for example, the DNS server may crash again and again. If they are
-// not healthy when the context ends, it returns the problems that it has seen last. It does not count problems for
-// which ignore returns true; nil: it counts all.
+// not healthy when the context ends, or when the run is asked to end, it returns the problems that it has seen
+// last. It does not count problems for which ignore returns true; nil: it counts all.
 func (w *Client) AwaitHealthy(ctx context.Context, log io.Writer, ignore func(Problem) bool) (bad []Problem, healthy bool) {
 	fmt.Fprintf(log, "\nWaiting until nodes and system pods are Ready\n")
 	for last := ""; ; {
@@ -48,6 +48,9 @@ func (w *Client) AwaitHealthy(ctx context.Context, log io.Writer, ignore func(Pr
 			fmt.Fprintf(log, "  %s\n", text)
 			last = text
 		}
+		if w.ends(ctx) {
+			return bad, false
+		}
 		pause := time.After(w.Input.PollInterval()) // if kubectl wait has nothing to wait for, the loop must not run without a pause
 		if bad[0].await != "" {
 			_, _ = w.Ask(ctx, bad[0].await+" --timeout=15s", 64<<10) // the result is ignored, because the next probe reads the state again
@@ -66,13 +69,18 @@ type Client struct {
 	Access node.Access
 	conn   node.Connection // nil: not connected
 	At     contract.Node   // the control plane to which conn is connected
+	// Ends reports whether the run is asked to end (session.Input.Ends); nil: it never is. It then neither drains
+	// another node nor waits for nodes that do not work.
+	Ends func(context.Context) bool
 }
+
+func (w *Client) ends(ctx context.Context) bool { return w.Ends != nil && w.Ends(ctx) }
 
 // Connect connects to the first control plane of the input that answers. If none does, it returns an error, and a
 // Client that tries again with each query.
 func Connect(ctx context.Context, in session.Input, access node.Access) (*Client, error) {
 	conn, at, err := access.FirstControlPlane(ctx, in.Nodes)
-	return &Client{in, access, conn, at}, err
+	return &Client{Input: in, Access: access, conn: conn, At: at}, err
 }
 
 // Close closes the connection. The next query opens another one.

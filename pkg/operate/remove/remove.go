@@ -51,6 +51,9 @@ type remover struct {
 // that are drained are in Leaving. Each step can be repeated. An attempt that was interrupted is
 // continued by the next one: nodes in Draining that do not leave any more are uncordoned, and nodes
 // in Leaving are removed without another drain, whatever the request says.
+//
+// A run that is asked to end drains no other node, removes those that are drained, and has not failed. One playbook
+// removes all of them, so it is not interrupted.
 func Run(ctx context.Context, in session.Input, key ssh.Key, ports session.Ports, progress *playbook.Progress) (string, error) {
 	if in.Request.Remove == nil {
 		return "", task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the request of %s does not say which nodes leave", in.Playbook))
@@ -119,6 +122,7 @@ func (r *remover) choose(ctx context.Context) error {
 	if r.w, err = cluster.Connect(ctx, r.in.For(staying), access); err != nil {
 		return err
 	}
+	r.w.Ends = r.in.Ends(r.ports)
 	if r.ready, err = r.w.Registered(ctx); err != nil {
 		return cluster.Unanswered("choose the nodes that leave", err)
 	}
@@ -192,7 +196,7 @@ func (r *remover) run(ctx context.Context) error {
 	if err := r.eachMember(ctx, (*cluster.View).CheckQuorum); err != nil {
 		return err
 	}
-	if err := r.drain(ctx); err != nil {
+	if err := r.drain(ctx); err != nil || len(r.leave) == 0 {
 		return err
 	}
 	err := r.members.Change(ctx, func(next *contract.Installed) {
@@ -230,7 +234,7 @@ func (r *remover) drain(ctx context.Context) (err error) {
 	if r.left, err = r.drainer().Drain(ctx, r.toDrain()); err != nil || len(r.left.Nodes) == 0 {
 		return err
 	}
-	if len(r.left.Nodes) == len(r.leave) {
+	if len(r.left.Nodes) == len(r.leave) && r.left.Why != nil {
 		return r.left.Why
 	}
 	var leave []contract.Node
@@ -307,17 +311,17 @@ func (r *remover) toDrain() []contract.Node {
 // recap returns the result in one line: "2 nodes removed: worker-3, worker-4; host-4 did not
 // answer".
 func (r *remover) recap() string {
-	if len(r.leave) == 0 {
+	switch {
+	case len(r.leave)+len(r.left.Nodes) == 0:
 		return "no node is left to remove"
+	case len(r.leave) == 0:
+		return task.Cut("no node was removed"+r.left.Text(), contract.MaxText)
 	}
 	text := []string{session.Count(len(r.leave), "node") + " removed: " + session.JoinNames(r.leave)}
 	for _, a := range r.absent {
 		text = append(text, a.Node.Host+" "+a.Why+", so it was not reset")
 	}
-	if len(r.left.Nodes) > 0 {
-		text = append(text, session.JoinNames(r.left.Nodes)+" not drained yet")
-	}
-	return task.Cut(strings.Join(text, "; "), contract.MaxText)
+	return task.Cut(strings.Join(text, "; ")+r.left.Text(), contract.MaxText)
 }
 
 func (r *remover) drainer() cluster.Drainer {

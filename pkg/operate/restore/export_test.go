@@ -9,7 +9,6 @@ import (
 
 // Places of a restore on the machines and in the record, for fixtures.
 const (
-	KeyRestored    = keyRestored
 	WorkFolder     = workFolder
 	ManifestsAside = manifestsAside
 )

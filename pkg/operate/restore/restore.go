@@ -28,11 +28,6 @@ const (
 	restoreResetFrom, restorePlayFrom, restoreEtcdFrom, restoreProxiesFrom = 3, 10, 70, 88
 )
 
-// keyRestored, in <name>-installed, has the value restoration.mark if etcd has the content of the backup
-// and the API servers run, and then restoration.content. A later attempt then does not begin again: users
-// may have written something since. It is emptied when the record says that the restore is complete.
-const keyRestored = "restored"
-
 // restoration gives an installed cluster the content of a backup.
 type restoration struct {
 	in       session.Input // with the nodes in their order
@@ -115,7 +110,7 @@ func (r *restoration) replace(ctx context.Context) (recap string, err error) {
 	if err := r.fill(ctx); err != nil {
 		return "", err
 	}
-	return recap, r.store(ctx, keyRestored, r.mark()+"\n"+r.content)
+	return recap, r.store(ctx, contract.KeyRestored, r.mark()+"\n"+r.content)
 }
 
 // plan reads what is known about the cluster. It connects to no machine.
@@ -205,7 +200,7 @@ func (r *restoration) snapshotSize() int64 {
 // begin records that the restore has begun, before the first change of a machine. Nodes that were cordoned
 // for an operation when the backup was made are cordoned in it, so finish uncordons them.
 func (r *restoration) begin(ctx context.Context) error {
-	if err := r.store(ctx, keyRestored, ""); err != nil {
+	if err := r.store(ctx, contract.KeyRestored, ""); err != nil {
 		return err
 	}
 	if err := r.members.Rebuild(ctx, r.in.Request); err != nil {
@@ -230,7 +225,7 @@ func (r *restoration) mark() string {
 
 // marked reports whether an earlier attempt of this restore has filled etcd on the same machines.
 func (r *restoration) marked(ctx context.Context) (bool, error) {
-	text, err := r.ports.Installed.Get(ctx, keyRestored)
+	text, err := r.ports.Installed.Get(ctx, contract.KeyRestored)
 	if err != nil {
 		return false, task.Because(kube.Reason(err), err)
 	}
@@ -264,9 +259,9 @@ func (r *restoration) finish(ctx context.Context) error {
 }
 
 // close removes what the attempts of a complete restore have left. An attempt that is killed before its
-// end leaves keyRestored, so that the next one removes it.
+// end leaves contract.KeyRestored, so that the next one removes it.
 func (r *restoration) close(ctx context.Context) error {
-	text, err := r.ports.Installed.Get(ctx, keyRestored)
+	text, err := r.ports.Installed.Get(ctx, contract.KeyRestored)
 	if err != nil {
 		return task.Because(kube.Reason(err), err)
 	}
@@ -276,7 +271,7 @@ func (r *restoration) close(ctx context.Context) error {
 	if err := r.store(ctx, contract.KeyProved, ""); err != nil {
 		return err
 	}
-	return r.store(ctx, keyRestored, "")
+	return r.store(ctx, contract.KeyRestored, "")
 }
 
 func (r *restoration) part(from, to int) func(percent int, step string) {

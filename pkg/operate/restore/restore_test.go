@@ -71,7 +71,7 @@ func (r *restoreFixture) expectRestored() {
 	if _, there := r.Nodes["worker-9"]; there {
 		r.T.Error("a node that has left the cluster is registered")
 	}
-	for _, key := range []string{restore.KeyRestored, contract.KeyProved} {
+	for _, key := range []string{contract.KeyRestored, contract.KeyProved} {
 		if text := r.Installed.Data[key]; text != "" {
 			r.T.Errorf("%s is still %q", key, text)
 		}
@@ -249,7 +249,7 @@ func TestRestoreThatIsKilled(t *testing.T) {
 					}
 					return
 				}
-				before, done := fmt.Sprintf("before change %d, after %v", at, r.Did), r.Installed.Data[restore.KeyRestored] != "" || r.Now().Restored == "nightly"
+				before, done := fmt.Sprintf("before change %d, after %v", at, r.Did), r.Installed.Data[contract.KeyRestored] != "" || r.Now().Restored == "nightly"
 				r.KillAt, r.Did = 0, nil
 				r.In.Run = "edge-1-restore-5"
 				if _, err := r.run(); err != nil {

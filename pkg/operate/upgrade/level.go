@@ -135,14 +135,14 @@ func (u *upgrader) mark(ctx context.Context, names []string) error {
 
 // recap returns the result in one line: "worker-1, worker-2 upgraded to 1.35.4".
 func (u *upgrader) recap() string {
-	if len(u.batch) == 0 {
-		return "no node is left to be " + u.verb()
-	}
 	text := session.JoinNames(u.batch) + " " + u.done()
-	if len(u.left.Nodes) > 0 {
-		text += "; " + session.JoinNames(u.left.Nodes) + " not drained yet"
+	switch {
+	case len(u.batch)+len(u.left.Nodes) == 0:
+		return "no node is left to be " + u.verb()
+	case len(u.batch) == 0:
+		text = "no node was " + u.verb()
 	}
-	return task.Cut(text, contract.MaxText)
+	return task.Cut(text+u.left.Text(), contract.MaxText)
 }
 
 // complete stores the record after a check of the whole cluster. If every node is at the level of the

@@ -138,6 +138,9 @@ func (u *upgrader) awaitAvailable(ctx context.Context) error {
 			fmt.Fprintf(u.ports.Log, "  not available yet: %s\n", text)
 			last = text
 		}
+		if u.yields(ctx) {
+			return u.unavailable(lacking, unknown)
+		}
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:

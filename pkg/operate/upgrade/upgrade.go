@@ -50,6 +50,9 @@ type upgrader struct {
 // version and the variables of each node, so an attempt that was interrupted is continued by the next
 // one: it upgrades the nodes that are left. Nodes that may be cordoned are in Draining. A node that the
 // playbook has begun to change has a Target, so that it never counts as one that it does not touch.
+//
+// A run that is asked to end drains no other node, upgrades those that are drained, and has not failed. One playbook
+// upgrades all of them, so it is not interrupted.
 func Run(ctx context.Context, in session.Input, key ssh.Key, ports session.Ports, progress *playbook.Progress) (string, error) {
 	progress.Set(0, "Choose the nodes to upgrade")
 	u := &upgrader{in: in, key: key, ports: ports, progress: progress}
@@ -60,31 +63,57 @@ func Run(ctx context.Context, in session.Input, key ssh.Key, ports session.Ports
 	if err := u.resume(ctx); err != nil {
 		return "", err
 	}
-	progress.Set(gateFrom, "Check the cluster")
-	if err := u.gateBefore(ctx); err != nil {
+	if err := u.changeBatch(ctx); err != nil {
 		return "", err
 	}
-	if err := u.endBatch(ctx); err != nil {
-		return "", err
-	}
-	if len(u.batch) > 0 {
-		if err := u.run(ctx); err != nil {
+	end := "The cluster is healthy"
+	if err := u.checkAfter(ctx); err != nil {
+		if !u.yields(ctx) {
 			return "", err
 		}
-	}
-	progress.Set(checkFrom+4, "Wait for nodes and system pods")
-	if err := u.gateAfter(ctx); err != nil {
-		return "", err
-	}
-	progress.Set(checkFrom+6, "Wait for workloads")
-	if err := u.awaitAvailable(ctx); err != nil {
-		return "", err
+		fmt.Fprintf(u.ports.Log, "\n%v. Another change of the cluster comes first\n", err)
+		end = "Another change comes first"
 	}
 	if err := u.complete(ctx); err != nil {
 		return "", err
 	}
-	progress.Set(100, "The cluster is healthy")
+	progress.Set(100, end)
 	return u.recap(), u.left.Failure(u.recap())
+}
+
+// yields reports whether another change of the cluster comes first, so that this run changes no other node, and does
+// not wait until the cluster is healthy: the run for that change finds out.
+func (u *upgrader) yields(ctx context.Context) bool { return ctx.Err() == nil && u.w.Ends(ctx) }
+
+// changeBatch checks the cluster and upgrades the batch.
+func (u *upgrader) changeBatch(ctx context.Context) error {
+	u.progress.Set(gateFrom, "Check the cluster")
+	err := u.gateBefore(ctx)
+	if err == nil {
+		err = u.endBatch(ctx)
+	}
+	if err != nil {
+		if u.yields(ctx) {
+			fmt.Fprintf(u.ports.Log, "\n%v. Another change of the cluster comes first\n", err)
+			u.leave(cluster.Undrained{Nodes: u.batch, Asked: true})
+			return nil
+		}
+		return err
+	}
+	if len(u.batch) > 0 {
+		return u.run(ctx)
+	}
+	return nil
+}
+
+// checkAfter waits until the cluster and its workloads are as they are to be.
+func (u *upgrader) checkAfter(ctx context.Context) error {
+	u.progress.Set(checkFrom+4, "Wait for nodes and system pods")
+	if err := u.gateAfter(ctx); err != nil {
+		return err
+	}
+	u.progress.Set(checkFrom+6, "Wait for workloads")
+	return u.awaitAvailable(ctx)
 }
 
 // plan reads the record, and chooses the nodes of the request that are not upgraded yet.
@@ -113,6 +142,7 @@ func (u *upgrader) plan(ctx context.Context) (err error) {
 	if u.w, err = cluster.Connect(ctx, u.in.For(asked), access); err != nil {
 		return err
 	}
+	u.w.Ends = u.in.Ends(u.ports)
 	u.announce()
 	return nil
 }
@@ -249,7 +279,7 @@ func (u *upgrader) run(ctx context.Context) error {
 	if err := u.note(ctx); err != nil {
 		return err
 	}
-	if err := u.drain(ctx); err != nil {
+	if err := u.drain(ctx); err != nil || len(u.batch) == 0 {
 		return err
 	}
 	if err := save(ctx); err != nil {
@@ -264,18 +294,25 @@ func (u *upgrader) run(ctx context.Context) error {
 }
 
 // drain drains the nodes of the batch. Those that keep their pods are not in it any more.
-func (u *upgrader) drain(ctx context.Context) (err error) {
-	if u.left, err = u.drainer().Drain(ctx, u.batch); err != nil {
+func (u *upgrader) drain(ctx context.Context) error {
+	left, err := u.drainer().Drain(ctx, u.batch)
+	if err != nil {
 		return err
 	}
-	if len(u.left.Nodes) == len(u.batch) {
-		return u.left.Why
+	if len(left.Nodes) == len(u.batch) && left.Why != nil {
+		return left.Why
 	}
+	u.leave(left)
+	return nil
+}
+
+// leave takes these nodes out of the batch.
+func (u *upgrader) leave(left cluster.Undrained) {
+	u.left = left
 	keep := func(nodes []contract.Node) []contract.Node {
 		return slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return session.HasName(u.left.Nodes, n.Name) })
 	}
 	u.batch, u.behind, u.unpatched = keep(u.batch), keep(u.behind), keep(u.unpatched)
-	return nil
 }
 
 // change runs the playbook, patches the operating systems, and waits for the nodes.

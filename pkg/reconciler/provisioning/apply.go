@@ -43,8 +43,8 @@ func (r *Reconciler) apply(ctx context.Context, p *v1alpha1.Provisioning, seen p
 		return r.release(ctx, p, seen)
 	case plan.GiveBack:
 		return r.giveBack(ctx, p, seen, next.Hosts)
-	case plan.EndSoftware:
-		return r.endSoftware(ctx, p, next.Runs[0])
+	case plan.EndRun:
+		return r.endRun(ctx, p, seen, next.Runs[0])
 	case plan.Fence:
 		return r.fence(ctx, p, next)
 	case plan.Stay:

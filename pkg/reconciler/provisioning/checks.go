@@ -1,6 +1,7 @@
 package provisioning
 
 import (
+	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,8 +31,10 @@ func (r *Reconciler) observeChecks(p *v1alpha1.Provisioning, seen *plan.Seen) er
 	if owner := metav1.GetControllerOf(cm); !checked || owner == nil || owner.UID != p.UID && owner.Name != run.Name {
 		return nil
 	}
-	found := &plan.Checks{Run: run.Name}
-	r.parsed.about(keyOf(p)).readJSON(name, contract.KeyChecks, text, &found.Checks)
-	seen.Checks = found
+	checks := parse(r.parsed.about(keyOf(p)), name, contract.KeyChecks, text, func(text string) (checks contract.Checks) {
+		_ = json.Unmarshal([]byte(text), &checks) // what cannot be read says nothing
+		return checks
+	})
+	seen.Checks = &plan.Checks{Run: run.Name, Checks: checks}
 	return nil
 }

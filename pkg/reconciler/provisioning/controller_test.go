@@ -16,6 +16,7 @@ import (
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/observe"
 )
 
 // TestWaker: a change of a host or a Secret enqueues the affected Provisionings. It does not
@@ -208,13 +209,13 @@ func TestStrip(t *testing.T) {
 	tr.Status.TaskSpec = &tekton.TaskSpec{Description: "long"}
 	tr.Status.Steps = []tekton.StepState{{Name: "x"}}
 
-	want := makeRun(pr.DeepCopy(), []*tekton.TaskRun{tr.DeepCopy()})
+	want := observe.MakeRun(pr.DeepCopy(), []*tekton.TaskRun{tr.DeepCopy()})
 	for _, o := range []any{pr, tr} {
 		if _, err := caches.Strip(o); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(want, makeRun(pr, []*tekton.TaskRun{tr})); diff != "" {
+	if diff := cmp.Diff(want, observe.MakeRun(pr, []*tekton.TaskRun{tr})); diff != "" {
 		t.Errorf("(-whole +stripped):\n%s", diff)
 	}
 	if want.Tasks[0].Failure == nil || want.Tasks[0].Failure.Host != "master-1" {

@@ -1,7 +1,6 @@
 package provisioning
 
 import (
-	"encoding/json"
 	"reflect"
 	"sync"
 	"time"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/access"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
-	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
@@ -64,17 +61,6 @@ func parse[T any](all texts, object, field, now string, read func(string) T) T {
 	return all.parse(source{object, field, reflect.TypeFor[T]()}, now, func(now string) any { return read(now) }).(T)
 }
 
-// readJSON sets into to what the JSON in this field of an object says. Invalid JSON leaves into as it is.
-func (all texts) readJSON(object, field, now string, into any) {
-	target := reflect.ValueOf(into).Elem()
-	says := all.parse(source{object, field, target.Type()}, now, func(now string) any {
-		value := reflect.New(target.Type())
-		_ = json.Unmarshal([]byte(now), value.Interface())
-		return value.Elem().Interface()
-	})
-	target.Set(reflect.ValueOf(says))
-}
-
 func (all texts) parse(from source, now string, read func(string) any) any {
 	last := all[from]
 	if last == nil || last.text != now {
@@ -93,43 +79,6 @@ func (all texts) drop() {
 		}
 		is.used = false
 	}
-}
-
-// readStates reads the states of the hosts, the record of the cluster and the claimed nodes.
-func (r *Reconciler) readStates(p *v1alpha1.Provisioning, cm *corev1.ConfigMap, seen *plan.Seen) {
-	all := r.parsed.about(keyOf(p))
-	seen.States = parse(all, cm.Name, contract.KeyHosts, cm.Data[contract.KeyHosts], readHostStates)
-	// The controller creates the ConfigMap without the key. A task of an older build never writes it.
-	seen.Recorded = seen.States != nil
-	seen.Proved = cm.Data[contract.KeyProved]
-	seen.Memory = parse(all, cm.Name, contract.KeyInstalled, cm.Data[contract.KeyInstalled], readInstalled)
-	all.readJSON(cm.Name, contract.KeyClaimed, cm.Data[contract.KeyClaimed], &seen.Nodes)
-}
-
-// readHostStates returns nil if there are no states, or if they cannot be parsed.
-func readHostStates(text string) contract.HostStates {
-	states, err := contract.ParseHostStates(text)
-	if err != nil {
-		return nil
-	}
-	return states
-}
-
-// readInstalled returns nil if there is no record, or if it cannot be parsed. It is then rebuilt: see Seen.Remember.
-func readInstalled(text string) *contract.Installed {
-	installed := &contract.Installed{}
-	if text == "" || json.Unmarshal([]byte(text), installed) != nil || len(installed.Nodes) == 0 {
-		return nil
-	}
-	return installed
-}
-
-// readSoftware returns the record of the packages. It is empty if it cannot be parsed, as in readJSON.
-func (r *Reconciler) readSoftware(p *v1alpha1.Provisioning, cm *corev1.ConfigMap) contract.SoftwareRecord {
-	return parse(r.parsed.about(keyOf(p)), cm.Name, contract.KeySoftware, cm.Data[contract.KeySoftware], func(text string) contract.SoftwareRecord {
-		record, _ := contract.ParseSoftwareRecord(text)
-		return record
-	})
 }
 
 // readKubeconfig reads a stored kubeconfig.
@@ -151,16 +100,5 @@ func (r *Reconciler) collectedUntil(p *v1alpha1.Provisioning, access *resources.
 	private := key.Data[resources.KeyPrivateKey]
 	return parse(r.parsed.about(keyOf(p)), key.Name, resources.KeyPrivateKey, access.Certificate+string(private), func(string) time.Time {
 		return resources.FitsUntil([]byte(access.Certificate), private)
-	})
-}
-
-// readRequest returns the request of a run. It returns the zero value if this build of BPA cannot read it, because
-// another build wrote it.
-func (r *Reconciler) readRequest(p *v1alpha1.Provisioning, cm *corev1.ConfigMap) contract.Request {
-	return parse(r.parsed.about(keyOf(p)), cm.Name, contract.KeyRequest, cm.Data[contract.KeyRequest], func(text string) (request contract.Request) {
-		if json.Unmarshal([]byte(text), &request) != nil {
-			return contract.Request{}
-		}
-		return request
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
 // changed returns an error if a reader has changed what a text says.
@@ -70,24 +69,5 @@ func TestParsed(t *testing.T) {
 	}
 	if p.forget(at); read("a", "one") != 3 || calls != 6 {
 		t.Errorf("a Provisioning that was deleted is remembered: %d calls", calls)
-	}
-}
-
-// TestParsedJSON: the same field can be read as two types, and JSON that is not valid changes nothing.
-func TestParsedJSON(t *testing.T) {
-	var p parsed
-	all := p.about(key{Namespace: site, Name: name})
-	for range 2 {
-		var nodes []contract.Node
-		var raw []map[string]any
-		all.readJSON("cm", "nodes", `[{"name":"a"}]`, &nodes)
-		all.readJSON("cm", "nodes", `[{"name":"a"}]`, &raw)
-		if len(nodes) != 1 || nodes[0].Name != "a" || len(raw) != 1 {
-			t.Errorf("nodes %v, raw %v", nodes, raw)
-		}
-	}
-	var seen plan.Seen
-	if all.readJSON("cm", "progress", `{"percent"`, &seen.Progress); seen.Progress != nil {
-		t.Errorf("progress %+v", seen.Progress)
 	}
 }

@@ -7,23 +7,18 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
-	"knative.dev/pkg/apis"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/observe"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
-	"github.com/akraino-icn/bpa/pkg/runs"
 )
 
 func selector(p *v1alpha1.Provisioning) labels.Selector {
@@ -40,7 +35,7 @@ func (r *Reconciler) observeRuns(p *v1alpha1.Provisioning, seen *plan.Seen) erro
 	if err != nil {
 		return fmt.Errorf("list TaskRuns: %w", err)
 	}
-	sortOut(p, runs, taskRuns, seen)
+	observe.SortOut(p, runs, taskRuns, seen)
 	return nil
 }
 
@@ -62,7 +57,7 @@ func (r *Reconciler) recordBehind(ctx context.Context, p *v1alpha1.Provisioning,
 	}
 	live, record, claimed := plan.Seen{}, seen.Memory, seen.Nodes
 	if cm != nil {
-		r.readStates(p, cm, &live)
+		observe.States(r.reader(ctx, p), cm, &live)
 	}
 	if seen.Rebuilt {
 		record = nil
@@ -71,7 +66,7 @@ func (r *Reconciler) recordBehind(ctx context.Context, p *v1alpha1.Provisioning,
 		claimed = nil
 	}
 	if packages != nil && !seen.Deleting { // see observeSoftware
-		live.Software.Record = r.readSoftware(p, packages)
+		live.Software.Record = observe.SoftwareRecord(r.reader(ctx, p), packages)
 	}
 	same := equality.Semantic.DeepEqual // which cannot compare times
 	return !maps.Equal(live.States, seen.States) || !same(live.Memory, record) || !same(live.Nodes, claimed) ||
@@ -123,8 +118,8 @@ func (r *Reconciler) observeRunsLive(ctx context.Context, p *v1alpha1.Provisioni
 	if err != nil {
 		return nil, fmt.Errorf("list TaskRuns: %w", err)
 	}
-	all := pointers(taskRuns.Items)
-	sortOut(p, pointers(runs.Items), all, seen)
+	all := observe.Pointers(taskRuns.Items)
+	observe.SortOut(p, observe.Pointers(runs.Items), all, seen)
 	return all, nil
 }
 
@@ -145,88 +140,4 @@ func (r *Reconciler) livePods(ctx context.Context, p *v1alpha1.Provisioning, wit
 		}
 	}
 	return alive, nil
-}
-
-func pointers[T any](items []T) []*T {
-	all := make([]*T, len(items))
-	for i := range items {
-		all[i] = &items[i]
-	}
-	return all
-}
-
-// sortOut puts the runs of this Provisioning into seen.Runs and seen.Software.Runs, oldest first. It puts the objects that
-// an earlier Provisioning of the same name left behind into seen.Leftovers.
-func sortOut(p *v1alpha1.Provisioning, runs []*tekton.PipelineRun, taskRuns []*tekton.TaskRun, seen *plan.Seen) {
-	tasksOf := map[types.UID][]*tekton.TaskRun{}
-	for _, tr := range taskRuns {
-		if owner := metav1.GetControllerOf(tr); owner != nil {
-			tasksOf[owner.UID] = append(tasksOf[owner.UID], tr)
-		}
-	}
-	for _, run := range runs {
-		if !metav1.IsControlledBy(run, p) {
-			seen.Leftovers = append(seen.Leftovers, run.Name)
-			if !run.IsDone() {
-				seen.ForeignRuns = append(seen.ForeignRuns, makeRun(run, nil))
-			}
-			continue
-		}
-		of := &seen.Runs
-		if run.Labels[contract.LabelOperation] == contract.OperationSoftware {
-			of = &seen.Software.Runs
-		}
-		*of = append(*of, makeRun(run, tasksOf[run.UID]))
-		delete(tasksOf, run.UID)
-	}
-	for _, orphans := range tasksOf {
-		for _, tr := range orphans {
-			seen.Leftovers = append(seen.Leftovers, tr.Name)
-		}
-	}
-	slices.Sort(seen.Leftovers)
-	for _, of := range [][]plan.Run{seen.Runs, seen.Software.Runs} {
-		slices.SortFunc(of, func(a, b plan.Run) int { return int(a.Number) - int(b.Number) })
-	}
-}
-
-func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
-	condition := run.Status.GetCondition(apis.ConditionSucceeded)
-	made := plan.Run{
-		Name:       run.Name,
-		Number:     resources.RunNumber(run.Name),
-		Operation:  run.Labels[contract.LabelOperation],
-		Digest:     run.Annotations[contract.AnnotationRequestDigest],
-		Inputs:     run.Annotations[resources.AnnotationInputs],
-		Retry:      run.Annotations[contract.AnnotationRetry],
-		Restore:    run.Annotations[contract.AnnotationRestore],
-		Plugins:    run.Annotations[resources.AnnotationPlugins],
-		Asked:      run.Annotations[resources.AnnotationAsked],
-		SSHKey:     plan.SSHKey{Fingerprint: run.Annotations[resources.AnnotationSSHKey], Version: run.Annotations[resources.AnnotationSSHSecret]},
-		State:      runs.StateOf(condition),
-		Cancelling: run.IsCancelled() || run.IsGracefullyCancelled(),
-		Leaving:    run.DeletionTimestamp != nil,
-	}
-	made.Enrolls = runs.Enrolls(run)
-	made.Request.Name, made.Request.UID = runs.RequestOf(run)
-	made.Superseded = run.Annotations[runs.AnnotationSuperseded] != ""
-	made.Generation, _ = strconv.ParseInt(run.Annotations[runs.AnnotationGeneration], 10, 64) // 0 if an older build of BPA started the run
-	if n, err := strconv.ParseInt(run.Labels[contract.LabelAttempt], 10, 32); err == nil {
-		made.Attempt = int32(n)
-	}
-	if condition != nil {
-		made.Reason, made.Message = condition.Reason, condition.Message
-	}
-	if run.Status.StartTime != nil {
-		made.Started = run.Status.StartTime.Time
-	}
-	made.Completed = runs.Completed(run)
-	if text := run.Annotations[resources.AnnotationReplaces]; text != "" {
-		made.Replaces = strings.Split(text, " ")
-	}
-	for _, child := range run.Status.ChildReferences {
-		made.Touched = made.Touched || contract.ChangesHosts(child.PipelineTaskName) // the run has touched hosts even if the TaskRun was deleted since
-	}
-	made.Tasks = runs.Tasks(run, taskRuns)
-	return made
 }

@@ -1,7 +1,6 @@
 package provisioning
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
-	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/observe"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
@@ -63,49 +62,7 @@ type Hosts interface {
 }
 
 func ownerOf(p *v1alpha1.Provisioning) hosts.Owner {
-	return hosts.OwnerIn(p.HostNamespace(), p.Namespace, p.Name)
-}
-
-// observeSite reads the hosts that this Provisioning holds and the hosts of its nodes, from the
-// cache. During deletion it asks the API server itself for the held hosts, because a release does the
-// same: it must not release a host that is missing in the cache, and that is therefore not marked.
-func (r *Reconciler) observeSite(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
-	read := r.hosts.Held
-	if seen.Deleting {
-		read = r.hosts.HeldLive
-	}
-	held, err := read(ctx, ownerOf(p))
-	if err != nil {
-		return err
-	}
-	seen.Site = map[string]plan.Host{}
-	for _, h := range held {
-		seen.Site[h.Name] = hostOf(p, h)
-		if imaging.FailedHere(h) && h.Imaged { // without its image, it is in the status already
-			seen.Failed = append(seen.Failed, plan.FailedHost{Name: h.Name, Message: cmp.Or(h.Retrying, h.Trouble)})
-		}
-	}
-	seen.Rebuilt = seen.Memory == nil
-	claimed := plan.ClaimedNodes(held, seen.Request.Access)
-	seen.Remember(claimed)
-	seen.Relist(claimed)
-	if seen.Complete() {
-		seen.Qualify(&p.Spec, seen.InstalledOn(held))
-	}
-	var others []string
-	nodes := seen.Nodes
-	if seen.Memory != nil {
-		nodes = slices.Concat(nodes, seen.Memory.Nodes)
-	}
-	for _, n := range nodes {
-		if _, known := seen.Site[n.Host]; !known {
-			others = append(others, n.Host)
-		}
-	}
-	if len(others) == 0 {
-		return nil
-	}
-	return r.observeHosts(ctx, p, seen, others, r.hosts.Named, false)
+	return observe.OwnerOf(p)
 }
 
 // observeLosses asks the API server itself about the hosts that appear to be lost, because a cache
@@ -124,20 +81,8 @@ func (r *Reconciler) observeHosts(ctx context.Context, p *v1alpha1.Provisioning,
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		seen.Site[name] = plan.Host{Gone: true, Live: live}
-	}
-	for _, h := range found {
-		host := hostOf(p, h)
-		host.Live = live
-		seen.Site[h.Name] = host
-	}
+	observe.AddHosts(p, seen, names, found, live)
 	return nil
-}
-
-// hostOf converts a host into the facts that package plan needs.
-func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
-	return plan.HostOf(ownerOf(p), p.ClusterUID(), h)
 }
 
 // fits returns a host for every node. If there is none for a node, the error is a *assign.NoFit.

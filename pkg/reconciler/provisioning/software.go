@@ -2,11 +2,6 @@ package provisioning
 
 import (
 	"context"
-	"fmt"
-	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -14,32 +9,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/software"
 )
 
-// observeSoftware reads what the Softwares of the cluster request, and what the tasks have stored. It needs
-// the record of the cluster, which observeSite completes.
+// observeSoftware reads what the Softwares of the cluster request.
 func (r *Reconciler) observeSoftware(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
 	if seen.Deleting {
 		return nil
 	}
 	s := &seen.Software
-	s.Asked = p.Annotations[contract.AnnotationSoftware]
-	if p.Status.Software != nil {
-		s.Answered = p.Status.Software.Asked
-	}
-	stored, err := r.configMap(p, contract.SoftwareName(p.Name))
-	if err != nil {
-		return err
-	}
-	if stored != nil {
-		s.Record = r.readSoftware(p, stored)
-		s.Ends = stored.Data[contract.KeyEnds]
-	}
-	started, err := r.requestOf(ctx, p, s.Newest())
-	if err != nil {
-		return err
-	}
-	if started != nil {
-		s.Started = r.readRequest(p, started).Software
-	}
 	all, others := r.clusters.Around(p)
 	var installed contract.Installed
 	if seen.Memory != nil && seen.Complete() {
@@ -61,43 +36,4 @@ func (r *Reconciler) observeSoftwareKey(ctx context.Context, p *v1alpha1.Provisi
 	err := r.observeKeyChange(ctx, p, &only)
 	seen.Software.KeyChanged = only.KeyChanged
 	return err
-}
-
-// observeBeside finds out whether another run waits for the end of the active run for Softwares, and could start then.
-func (r *Reconciler) observeBeside(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen, now time.Time) error {
-	without, ok := plan.Beside(*seen)
-	if !ok {
-		return nil
-	}
-	step, starts := plan.Upcoming(without, now)
-	if !starts || !step.Waits() {
-		return nil
-	}
-	if err := r.observeNeeds(ctx, p, step, &without, now); err != nil {
-		return err
-	}
-	if next := plan.Next(without, now); next.Waits() {
-		seen.Beside = &next
-	}
-	return nil
-}
-
-// endSoftware asks a run for Softwares to end after its batch.
-func (r *Reconciler) endSoftware(ctx context.Context, p *v1alpha1.Provisioning, run string) error {
-	record, err := r.configMapLive(ctx, p, contract.SoftwareName(p.Name))
-	if err != nil || record == nil {
-		return err
-	}
-	if record.Data == nil {
-		record.Data = map[string]string{}
-	}
-	record.Data[contract.KeyEnds] = run
-	_, err = r.kube.CoreV1().ConfigMaps(p.Namespace).Update(ctx, record, metav1.UpdateOptions{})
-	if apierrors.IsConflict(err) { // the task has written
-		return &notYet{"ConfigMap " + record.Name + " has changed", behind}
-	}
-	if err != nil {
-		return fmt.Errorf("update ConfigMap %s: %w", record.Name, err)
-	}
-	return nil
 }

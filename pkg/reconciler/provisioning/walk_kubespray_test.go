@@ -63,6 +63,7 @@ func (a *simCluster) endpoint() string {
 type simPlaybooks struct {
 	w       *simSite
 	j       *simJob
+	run     string
 	request contract.Request
 	nodes   []contract.Node // of the run
 	a       *simCluster
@@ -81,7 +82,7 @@ var pinKey = func() ssh.HostKey {
 
 func (w *simSite) kubespray(ctx context.Context, j *simJob, run *tekton.PipelineRun, request contract.Request) (err error) {
 	cluster := request.Provisioning
-	p := simPlaybooks{w: w, j: j, request: request, nodes: request.NodesOf(w.claimedBy(run)), a: w.clusters[cluster], key: run.Annotations[runs.AnnotationNodesKey]}
+	p := simPlaybooks{w: w, j: j, run: run.Name, request: request, nodes: request.NodesOf(w.claimedBy(run)), a: w.clusters[cluster], key: run.Annotations[runs.AnnotationNodesKey]}
 	if len(p.nodes) == 0 {
 		return task.Because(contract.ReasonInvalidRequest, errors.New("there are no nodes"))
 	}
@@ -189,6 +190,17 @@ func (p *simPlaybooks) pause() error {
 	}
 	p.j.c.writes++
 	return nil
+}
+
+// ends reports whether the run is asked to end before this node: see session.Input.Ends.
+func (p *simPlaybooks) ends(ctx context.Context, n contract.Node) bool {
+	run, err := simStore{p.j.c, contract.ProgressName(p.request.Provisioning)}.Get(ctx, contract.KeyEnds)
+	if err != nil || run != p.run {
+		return false
+	}
+	p.w.say(p.run + " ends before " + n.Name)
+	earlyEnds.Add(1)
+	return true
 }
 
 func controlPlaneNode(n contract.Node) bool {

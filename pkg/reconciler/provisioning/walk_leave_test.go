@@ -37,9 +37,11 @@ func (p *simPlaybooks) remove(ctx context.Context) error {
 		return err
 	}
 	if len(leave) > 0 {
-		if err := p.leave(ctx, leave, stay); err != nil {
+		wait, err := p.leave(ctx, leave)
+		if err != nil {
 			return err
 		}
+		stay = append(stay, wait...)
 	}
 	now, _ = p.records.Installed()
 	p.request.Members, p.request.EtcdNext = now.Nodes, now.EtcdNext
@@ -63,19 +65,20 @@ func nodeNamesOf(nodes []contract.Node) (all []string) {
 	return all
 }
 
-func (p *simPlaybooks) leave(ctx context.Context, leave, stay []contract.Node) error {
+// leave lets nodes leave, and returns those that stay until the next run, because this one is asked to end.
+func (p *simPlaybooks) leave(ctx context.Context, leave []contract.Node) (wait []contract.Node, err error) {
 	now, _ := p.records.Installed()
 	for _, n := range leave {
 		m := p.w.machineOf(n)
 		silent, ready := m == nil || !m.answers(), p.a.ready(n.Name)
 		if silent && (ready && calledNode(now.Nodes, n.Name) || !ready && slices.Contains(p.request.Remove.Alive, n.Name)) {
-			return &task.Error{Reason: contract.ReasonHostUnreachable, Host: n.Name, Err: fmt.Errorf("node %s is Ready: %t, and %s does not answer", n.Name, ready, n.Host)}
+			return nil, &task.Error{Reason: contract.ReasonHostUnreachable, Host: n.Name, Err: fmt.Errorf("node %s is Ready: %t, and %s does not answer", n.Name, ready, n.Host)}
 		}
 		if controlPlaneNode(n) && p.a.etcd[n.Name] != nil && !p.a.survives(n.Name) {
-			return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: n.Name, Err: errors.New("etcd would lose its majority")}
+			return nil, &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: n.Name, Err: errors.New("etcd would lose its majority")}
 		}
 	}
-	err := p.records.Change(ctx, func(next *contract.Installed) {
+	err = p.records.Change(ctx, func(next *contract.Installed) {
 		for _, n := range leave {
 			if !slices.Contains(next.Draining, n.Name) && !slices.Contains(next.Leaving, n.Name) {
 				next.Draining = append(next.Draining, n.Name)
@@ -83,25 +86,36 @@ func (p *simPlaybooks) leave(ctx context.Context, leave, stay []contract.Node) e
 		}
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, n := range leave {
 		if err := p.pause(); err != nil {
-			return err
+			return nil, err
 		}
 		p.a.cordoned[n.Name] = true
+	}
+	leave, wait = p.drained(ctx, leave, now.Leaving)
+	if len(wait) > 0 {
+		if err := p.records.Change(ctx, func(next *contract.Installed) {
+			next.Draining = slices.DeleteFunc(next.Draining, func(name string) bool { return calledNode(wait, name) })
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if len(leave) == 0 {
+		return wait, nil
 	}
 	if p.w.drainFails > 0 {
 		p.w.drainFails--
 		if err := p.records.Change(ctx, func(next *contract.Installed) {
 			next.Draining = slices.DeleteFunc(next.Draining, func(name string) bool { return calledNode(leave, name) })
 		}); err != nil {
-			return err
+			return nil, err
 		}
 		for _, n := range leave { // as the task does after a drain that fails
 			delete(p.a.cordoned, n.Name)
 		}
-		return &task.Error{Reason: contract.ReasonDrainBlocked, Host: leave[0].Name, Err: errors.New("a PodDisruptionBudget")}
+		return nil, &task.Error{Reason: contract.ReasonDrainBlocked, Host: leave[0].Name, Err: errors.New("a PodDisruptionBudget")}
 	}
 	err = p.records.Change(ctx, func(next *contract.Installed) {
 		for _, n := range leave {
@@ -112,10 +126,10 @@ func (p *simPlaybooks) leave(ctx context.Context, leave, stay []contract.Node) e
 		next.Draining = slices.DeleteFunc(next.Draining, func(name string) bool { return calledNode(leave, name) })
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := p.leaveEtcd(ctx, leave); err != nil {
-		return err
+		return nil, err
 	}
 	errs := make([]error, len(leave))
 	for i, n := range leave {
@@ -124,20 +138,33 @@ func (p *simPlaybooks) leave(ctx context.Context, leave, stay []contract.Node) e
 			continue
 		}
 		if errs[i] = p.empty(ctx, n); errors.Is(errs[i], errDead) {
-			return errDead
+			return nil, errDead
 		}
 	}
 	for _, n := range leave {
 		if err := p.pause(); err != nil {
-			return err
+			return nil, err
 		}
 		delete(p.a.nodes, n.Name)
 		delete(p.a.cordoned, n.Name)
 	}
 	if err := p.records.Leave(ctx, leave, errs); err != nil {
-		return err
+		return nil, err
 	}
-	return errors.Join(errs...)
+	return wait, errors.Join(errs...)
+}
+
+// drained returns the nodes that leave, and those that are not drained, because the run is asked to end.
+func (p *simPlaybooks) drained(ctx context.Context, leave []contract.Node, before []string) (drained, wait []contract.Node) {
+	for _, n := range leave {
+		if !slices.Contains(before, n.Name) && (len(wait) > 0 || p.ends(ctx, n)) {
+			wait = append(wait, n)
+			delete(p.a.cordoned, n.Name)
+			continue
+		}
+		drained = append(drained, n)
+	}
+	return drained, wait
 }
 
 // survives reports whether etcd has a majority without this member.

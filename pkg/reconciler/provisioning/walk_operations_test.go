@@ -357,6 +357,19 @@ func touchesOther(operation string) bool {
 
 // edits reports whether an operation is only an edit of the cluster's resources, which another edit may follow before
 // it is complete.
+// goesByNode reports whether the operation removes or upgrades workers.
+func goesByNode(operation string) bool {
+	return slices.Contains([]string{year.RemoveWorker, year.ShrinkPool, year.DrainingVariable, year.UpgradePatch, year.UpgradeMinor, year.PatchSystems}, operation)
+}
+
+// losePlane lets a control plane get lost that the others do not need.
+func (w *simSite) losePlane() {
+	a := w.clusters[name]
+	if planes := slices.Sorted(maps.Keys(a.etcd)); len(planes) == 3 && a.alive() == 3 {
+		w.lose(planes[w.random.IntN(3)], w.random.IntN(3))
+	}
+}
+
 func edits(operation string) bool {
 	return slices.Contains([]string{year.AddWorker, year.RemoveWorker, year.ReorderWorkers, year.GrowPool, year.ShrinkPool, year.AddStandby, year.RemoveStandby,
 		year.ThreePlanes, year.OnePlane, year.AddPlugin, year.RemovePlugin, year.AddDrained, year.AddRebooted, year.RemovePackages, year.NarrowVariable,

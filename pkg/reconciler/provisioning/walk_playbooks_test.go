@@ -40,6 +40,9 @@ func (p *simPlaybooks) upgrade(ctx context.Context) error {
 		if controlPlaneNode(n) && len(batch) > 1 {
 			return p.w.bad("control plane %s is upgraded together with others", n.Name)
 		}
+		if p.ends(ctx, n) {
+			break
+		}
 		if err := u.Begin(ctx, n); err != nil {
 			return err
 		}

@@ -77,6 +77,7 @@ type simSite struct {
 	world             year.World
 	secretly          bool   // a variable is in a Secret
 	forgets           bool   // runs that have ended are deleted now and then
+	hurries           bool   // control planes are lost while runs remove or upgrade nodes
 	operation         string // the last one
 	claimed           int64  // the generation for which a user has asked for missing standbys
 	asked             int    // values of annotations until now

@@ -30,15 +30,19 @@ var (
 // lifeSteps is the number of operations in the life of one cluster.
 const lifeSteps = 60
 
-// visits and podWrites count those of all lives.
-var visits, podWrites atomic.Int64
+// visits and podWrites count those of all lives, and earlyEnds the runs that have ended before they were at all nodes.
+var visits, podWrites, earlyEnds atomic.Int64
 
 // sameLives is the number of seeds that are played without -walk.time. They are the same each time, because a test of a
 // change must not fail for a defect that another change has made. New seeds find new defects: -walk.time=5m.
-const sameLives = 192
+const sameLives = 200
 
 // forgets reports whether all runs are deleted now and then in the life of a seed. The first 180 seeds are older than this event.
 func forgets(seed uint64) bool { return seed > 180 && seed%3 == 0 }
+
+// hurries reports whether a control plane is lost now and then in the life of a seed while nodes are removed or upgraded.
+// The first 192 seeds are older than this event.
+func hurries(seed uint64) bool { return seed > 192 && seed%2 == 1 }
 
 // TestWalk plays the operations of package year against the controller, with its real code, on a simulated site: see
 // walk_api_test.go. After each operation, the cluster must become what the spec says.
@@ -80,8 +84,12 @@ func TestWalk(t *testing.T) {
 	}
 	close(seeds)
 	group.Wait()
+	if *walkTime == 0 && *walkLives == sameLives && !testing.Short() && earlyEnds.Load() == 0 && !t.Failed() {
+		t.Error("no run has ended early for a control plane that was lost")
+	}
 	second := time.Since(start).Seconds()
 	t.Logf("%.1f seconds of processor time for 1,000 operations", (processorTime()-before).Seconds()*1000/float64(max(played.Load(), 1)))
+	t.Logf("%d runs have ended early", earlyEnds.Load())
 	t.Logf("%d operations in %d lives: %.0f a second, with %.0f visits of the controller and %.0f writes of pods",
 		played.Load(), lives.Load(), float64(played.Load())/second, float64(visits.Load())/second, float64(podWrites.Load())/second)
 }
@@ -127,7 +135,7 @@ func TestWalkIsRepeatable(t *testing.T) {
 func walk(seed uint64, steps int, over func() bool, seen func(what string)) (played int, err error) {
 	from := []string{year.Older, year.Patched}[seed%2]
 	w := newSimSite(seed, from)
-	w.seen, w.forgets = seen, forgets(seed)
+	w.seen, w.forgets, w.hurries = seen, forgets(seed), hurries(seed)
 	defer func() {
 		visits.Add(int64(w.visits))
 		podWrites.Add(int64(w.podWrites))
@@ -173,6 +181,10 @@ func (w *simSite) step(step year.Step, next string) error {
 	}
 	w.play(step)
 	w.meanwhile(step.Meanwhile)
+	if w.hurries && goesByNode(step.Operation) && w.percent(60) {
+		w.rounds(40)
+		w.losePlane()
+	}
 	if edits(step.Operation) && edits(next) && w.percent(25) {
 		w.rounds(30)
 		return w.wrong

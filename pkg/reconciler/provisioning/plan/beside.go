@@ -7,20 +7,52 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Beside returns the state as if the active run for Softwares had ended. It returns false if there is no such run, or
-// if it is asked already to end after its batch.
+// Beside returns the state as if the active run had ended after the nodes on which it works. It returns false if there
+// is no run that can end so, or if it is asked already.
 func Beside(s Seen) (Seen, bool) {
-	newest, active := s.Software.Newest(), s.ActiveRuns()
-	if s.Deleting || len(active) != 1 || newest == nil || newest.State != Active || s.Software.Ends == newest.Name {
+	active := s.ActiveRuns()
+	if s.Deleting || len(active) != 1 || active[0].Cancelling || s.mustEnd(active[0]) || !contract.OperationOf(active[0].Operation).EndsEarly() {
 		return s, false
 	}
-	return s.withoutSoftwareRun(), true
+	if s.softwareActive() {
+		return s.withoutSoftwareRun(), true
+	}
+	s.Runs = slices.Clone(s.Runs)
+	s.Runs[len(s.Runs)-1].State, s.endsEarly = Succeeded, true
+	s.derived = nil
+	return s, true
 }
 
-// Waits reports whether the step, which follows from the state of Beside, waits for the end of the run for Softwares.
-// Such a run is the last of all changes, and can be continued later.
-func (s Step) Waits() bool {
-	return s.Do == Fence || s.Do == StartRun && s.Operation != contract.OperationSoftware
+// Waits reports whether the step, which follows from the state of Beside, is one for which the active run ends. A run
+// for Softwares is the last of all changes, and every other one is such a step. A run that removes or upgrades nodes
+// ends only for what is urgent: a restore, and the replacement of a control plane.
+func (s Seen) Waits(step Step) bool {
+	switch {
+	case step.Do != Fence && step.Do != StartRun:
+		return false
+	case !s.endsEarly:
+		return step.Operation != contract.OperationSoftware
+	case s.restores():
+		return true
+	}
+	return (step.Do == Fence || step.Operation == contract.OperationAddControlPlane) && slices.ContainsFunc(s.lostControlPlanes(), func(l Loss) bool {
+		return slices.Contains(step.Replaces, l.Key()) || slices.Contains(step.Hosts, l.Node.Host)
+	})
+}
+
+// mustEnd reports whether the active run is asked to end after the nodes on which it works.
+func (s Seen) mustEnd(r Run) bool { return r.Name == s.Ends || r.Name == s.Software.Ends }
+
+// ending returns the step while another one waits for the end of the active run, or while the run is asked to end.
+func ending(s Seen, r Run) (Step, bool) {
+	text := "run " + r.Name + " ends after the nodes on which it works"
+	switch {
+	case s.Beside != nil:
+		return Step{Do: EndRun, Runs: []string{r.Name}, Reason: ReasonRunning, Message: text + ". Then: " + s.Beside.Message}, true
+	case s.mustEnd(r):
+		return Step{Do: Stay, Reason: ReasonRunning, Message: text + ", because another change waits"}, true
+	}
+	return Step{}, false
 }
 
 func (s Seen) withoutSoftwareRun() Seen {
@@ -33,21 +65,15 @@ func (s Seen) withoutSoftwareRun() Seen {
 // came first.
 func (s Seen) endedEarly(r Run) bool { return r.State == Succeeded && s.Software.Ends == r.Name }
 
-// softwareEnds reports whether the active run for Softwares is asked to end, because another change waits.
-func (s Seen) softwareEnds() bool {
-	return s.softwareActive() && s.Software.Ends == s.Software.Newest().Name
-}
+// ends reports whether an active run is asked to end, because another change waits.
+func (s Seen) ends() bool { return slices.ContainsFunc(s.ActiveRuns(), s.mustEnd) }
 
 // besideSoftware returns the step while a run for Softwares is active. That run changes nothing that other
 // steps depend on, so conditions say what they would say without it. Another run does not wait until it has changed
 // all nodes: it is asked to end after those on which it works.
 func besideSoftware(s Seen, r Run, now time.Time) Step {
-	ends := "run " + r.Name + " ends after the nodes on which it works"
-	switch {
-	case s.Beside != nil:
-		return Step{Do: EndSoftware, Runs: []string{r.Name}, Reason: ReasonRunning, Message: ends + ". Then: " + s.Beside.Message}
-	case s.softwareEnds():
-		return Step{Do: Stay, Reason: ReasonRunning, Message: ends + ", because another change waits"}
+	if step, ok := ending(s, r); ok {
+		return step
 	}
 	without := s.withoutSoftwareRun()
 	if s.Hosts == nil {

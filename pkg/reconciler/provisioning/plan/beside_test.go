@@ -59,7 +59,7 @@ func TestSoftwareEndsForALoss(t *testing.T) {
 	if c := w.p.Status.GetCondition(v1alpha1.ConditionStalled); c != nil {
 		t.Errorf("Stalled is %s %s, but the control plane is replaced after the run", c.Status, c.Reason)
 	}
-	if w.last.Do != EndSoftware || !slices.Equal(w.last.Runs, []string{first}) || !strings.Contains(w.last.Message, "replace master-2") {
+	if w.last.Do != EndRun || !slices.Equal(w.last.Runs, []string{first}) || !strings.Contains(w.last.Message, "replace master-2") {
 		t.Fatalf("the lost control plane waits for the end of the run for Softwares: %s", describeStep(w.last))
 	}
 	w.seen.Software.Ends = first
@@ -80,7 +80,7 @@ func TestSoftwareEndsForALoss(t *testing.T) {
 func TestSoftwareGoesOnWithoutAHost(t *testing.T) {
 	w := installedScene(t, "nodes master-1 worker-1 worker-2", "policy-replace Any")
 	w.tell(t, "software driver=1", "starts", "hosts no host fits", "host host-2 gone")
-	if w.last.Do == EndSoftware {
+	if w.last.Do == EndRun {
 		t.Errorf("the run ends for a replacement that cannot start: %s", describeStep(w.last))
 	}
 }

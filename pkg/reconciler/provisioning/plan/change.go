@@ -227,8 +227,7 @@ func WithoutClaim(s Seen, missing map[string]int, now time.Time) (Seen, bool) {
 
 // NeedsNoHosts reports whether the run to start needs no other hosts than those of the cluster.
 func (s Step) NeedsNoHosts() bool {
-	none := []string{contract.OperationCollect, contract.OperationPlugins, contract.OperationSoftware}
-	return s.Request.Upgrade != nil || slices.Contains(none, s.Operation)
+	return contract.OperationOf(s.Operation).NeedsNoHosts()
 }
 
 // removes reports whether the record or the active run says that the node is being removed. A node that

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -29,24 +31,8 @@ func pause(attempt int32) time.Duration {
 	return min(p, longestPause)
 }
 
-// costless reports whether a failed run does not count as an attempt. This is the case if the run
-// started no playbook, and a precondition was missing that can be missing for a long time. Waiting
-// for this precondition must not use up the attempts. A run that only proves that a restore can begin is
-// no attempt either.
-func costless(failed Run, reason contract.Reason) bool {
-	if reason == contract.ReasonHostsNotFenced { // the run has only looked
-		return true
-	}
-	if failed.Touched {
-		return false
-	}
-	switch reason {
-	case contract.ReasonHostsNotAvailable, contract.ReasonPipelineMissing, contract.ReasonArtifactsMissing, contract.ReasonDepotUnavailable,
-		contract.ReasonVersionSkew:
-		return true
-	}
-	return false
-}
+// costless reports whether a failed run does not count as an attempt.
+func costless(failed Run, reason contract.Reason) bool { return reason.Costless(failed.Touched) }
 
 // inARow counts the newest runs that failed one after the other for this reason. The intervals
 // between attempts grow with this number, because the cause can last for days. For example,
@@ -70,22 +56,19 @@ func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 	if !cause.Reason.Transient() && !cause.Accelerated { // the next attempt runs without acceleration
 		return time.Time{}, false
 	}
+	retry, free := contract.Fates[cause.Reason].Retry, costless(failed, cause.Reason)
 	switch {
-	case cause.Reason == contract.ReasonHostsNotFenced: // the cache may not show yet that the restore is proved
+	case retry == contract.RetryAtOnce: // the cache may not show yet that the restore is proved
 		if n := inARow(s, cause.Reason); n > 1 {
 			return failed.Completed.Add(pause(n - 1)), true
 		}
 		return failed.Completed.Add(recheck), true
-	case cause.Reason == contract.ReasonArtifactsMissing || cause.Reason == contract.ReasonDepotUnavailable ||
-		cause.Reason == contract.ReasonHostsNotAvailable, cause.Reason == contract.ReasonVersionSkew && costless(failed, cause.Reason):
+	case retry == contract.RetryInARow, retry == contract.RetryBeforePlaybook && free:
 		return failed.Completed.Add(pause(inARow(s, cause.Reason))), true
-	case costless(failed, cause.Reason):
+	case retry == contract.RetryEvery && free:
 		return failed.Completed.Add(firstPause), true
-	case failed.resets(), cause.Reason == contract.ReasonHostUnreachable && !s.Complete(), cause.Reason == contract.ReasonQuorumAtRisk:
-		// A host can be down for days. Attempts go on slowly for as long as the host is claimed. A run
-		// that finds etcd's majority at risk has changed nothing, or it has patched a node that it may not
-		// reboot; the next one checks etcd before it drains this node. In contrast, the number of drains is
-		// limited, because each one evicts pods again.
+	case failed.resets(), retry == contract.RetryEndless, retry == contract.RetryUntilInstalled && !s.Complete():
+		// A host can be down for days. Attempts go on slowly for as long as the host is claimed.
 		return failed.Completed.Add(pause(failed.Attempt)), true
 	}
 	if failed.Attempt >= s.Limits.Attempts {
@@ -96,26 +79,10 @@ func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 
 // hintWaiting tells a user what to do about a failure after which the controller retries.
 func hintWaiting(cause Cause) string {
-	switch cause.Reason {
-	case contract.ReasonPipelineMissing:
-		return "if the Pipeline or a Task is missing, apply BPA's config/ again; the controller then continues automatically"
-	case contract.ReasonArtifactsMissing:
-		return "upload the missing artifacts to the depot; the controller then continues automatically"
-	case contract.ReasonDepotUnavailable:
-		return "check that the depot is running and answers at the address in the Provisioning or in ConfigMap config-bpa; the controller then continues automatically"
-	}
-	switch cause.Reason {
-	case contract.ReasonHostsNotFenced:
-		return "nothing: the controller powers the lost hosts off, and then starts the next run"
-	case contract.ReasonDrainBlocked:
-		return "make the pods leave that the message names, for example by more replicas, or take back the edit; the controller then continues automatically"
-	case contract.ReasonQuorumAtRisk:
-		return "make the control planes healthy that the message names, or take back the edit; the controller then continues automatically"
-	}
-	if cause.Reason == contract.ReasonVersionSkew {
-		return "if no upgrade of BPA is in progress, apply the config/ of one release again; the controller then continues automatically"
-	}
-	if cause.Accelerated {
+	switch hint := contract.Fates[cause.Reason].Waiting; {
+	case hint != "":
+		return hint
+	case cause.Accelerated:
 		return nothingToDo + ", without acceleration of kubespray"
 	}
 	return nothingToDo
@@ -143,40 +110,12 @@ func hint(namespace, name, run string, cause Cause) string {
 	// The new value of the annotation must differ from all earlier values. The run's name does.
 	annotate := fmt.Sprintf("`kubectl annotate -n %s bpa %s %s=%s --overwrite`", namespace, name, contract.AnnotationRetry, run)
 	again := "then " + annotate + ", or change the spec"
-	switch cause.Reason {
-	case contract.ReasonSSHDenied:
-		return "store a key that can log in as spec.ssh.user in the Secret of spec.ssh.secretName; the controller then retries automatically. " +
-			"Or authorize the current key on the host, " + again
-	case contract.ReasonHostKeyChanged:
-		return fmt.Sprintf("if the host was reinstalled, delete its line from ConfigMap %s, %s", contract.KnownHostsName(name), again)
-	case contract.ReasonWrongMachine:
-		return "correct the host's address at its source (network data or DHCP), or correct spec.bootMACAddress of the BareMetalHost if the machine is the right one, " + again
-	case contract.ReasonPreflightFailed:
-		return fmt.Sprintf("correct the hosts as the message says; `kubectl describe bpa -n %s %s` shows all findings, ", namespace, name) + again
-	case contract.ReasonAddressMissing:
-		return "make sure that the BareMetalHost's hardware details contain an IP address, " + again
-	case contract.ReasonTimeout:
-		return look + "; if the run only needs more time, raise spec.timeouts.install"
-	case contract.ReasonCancelled:
-		return "to start another run, use " + annotate + ", or change the spec"
-	case contract.ReasonReleaseMissing:
-		task, release := runs.MissingTask(cause.Message)
-		return fmt.Sprintf("there is no Task %s in namespace bpa-system for kubespray release %s. `kubectl get tasks -n bpa-system` lists the installed Tasks. "+
-			"Correct spec.kubespray.release, or leave it out to use the Tasks without a release; the controller then retries automatically. "+
-			"Or install the Tasks of release %s, then %s", task, release, release, annotate)
-	case contract.ReasonHostOccupied:
-		if cause.Task != contract.TaskKubespray { // a task that enters the cluster does not find its own there
-			return "do what the message says, " + again
-		}
-		return "to remove that cluster and everything else from the machine, run the commands in the message, " + again
-	case contract.ReasonDrainBlocked:
-		return "make the pods leave that the message names, for example by more replicas or a larger spec.timeouts.drain (of an upgrade: spec.upgrade.drainTimeout), then " + annotate +
-			"; or take back the edit, and the node stays"
-	case contract.ReasonOutOfMemory:
-		return "raise the memory limit in the Task, " + again
-	case contract.ReasonPluginFailed:
-		return fmt.Sprintf("`kubectl bpa status -n %s %s` shows each plugin; correct its parameters in spec.plugins, or remove it from spec.KUDPlugins; or fix the cause in the cluster, "+
-			"then `kubectl bpa retry -n %s %s`", namespace, name, namespace, name)
+	fate := contract.Fates[cause.Reason]
+	text := cmp.Or(fate.Hint, "{look}, fix the cause, {again}")
+	if fate.Elsewhere != "" && cause.Task != contract.TaskKubespray {
+		text = fate.Elsewhere
 	}
-	return look + ", fix the cause, " + again
+	task, release := runs.MissingTask(cause.Message)
+	return strings.NewReplacer("{look}", look, "{annotate}", annotate, "{again}", again, "{namespace}", namespace, "{name}", name,
+		"{known-hosts}", contract.KnownHostsName(name), "{task}", task, "{release}", release).Replace(text)
 }

@@ -15,6 +15,9 @@ const alwaysKept = 2
 // again: a finalizer can hold it for ever, and nothing else would be done for the cluster.
 func surplus(s Seen, now time.Time) []string {
 	var old []string
+	if s.endsEarly { // it has not ended yet
+		return nil
+	}
 	for _, runs := range [][]Run{s.Runs, s.Software.Runs} {
 		for i, r := range runs {
 			newer := len(runs) - i - 1

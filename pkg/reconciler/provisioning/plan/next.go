@@ -29,8 +29,8 @@ const (
 	Release Do = "Release"
 	// GiveBack releases hosts on which nothing was installed. The Provisioning stays.
 	GiveBack Do = "GiveBack"
-	// EndSoftware asks the run for Softwares to end after the batch of nodes on which it works.
-	EndSoftware Do = "EndSoftware"
+	// EndRun asks the run to end after the nodes on which it works.
+	EndRun Do = "EndRun"
 	// Fence asks Metal3 to power off lost hosts before a run replaces them.
 	Fence Do = "Fence"
 )
@@ -149,6 +149,9 @@ func working(s Seen, now time.Time) (Step, bool) {
 		return besideSoftware(s, r, now), true
 	}
 	if step, ok := supersede(s, r, len(active)); ok {
+		return step, true
+	}
+	if step, ok := ending(s, r); ok {
 		return step, true
 	}
 	message := "run " + r.Name + " is running" + withoutAcceleration(s.Started)

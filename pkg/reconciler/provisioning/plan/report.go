@@ -235,7 +235,7 @@ var lasting = map[string]bool{
 func (c conditions) stalled() (reason, message string) {
 	ready, failure := c.status.GetCondition(v1alpha1.ConditionReady), c.status.Failure
 	switch {
-	case c.seen.Deleting && failure == nil || c.err != nil || ready.IsTrue() || c.step.Do == StartRun || c.step.Place > 0 || c.step.Reason == ReasonFencing || c.step.Do == EndSoftware || c.seen.softwareEnds():
+	case c.seen.Deleting && failure == nil || c.err != nil || ready.IsTrue() || c.step.Do == StartRun || c.step.Place > 0 || c.step.Reason == ReasonFencing || c.step.Do == EndRun || c.seen.ends():
 		return "", ""
 	case failure != nil && failure.NextAttempt == nil:
 		return failure.Reason, c.failureText()

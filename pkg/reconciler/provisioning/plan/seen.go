@@ -141,8 +141,10 @@ type Seen struct {
 	Plugins Plugins
 	// Software is what is known about the Softwares of the cluster.
 	Software Softwares
-	// Beside is the step that waits for the end of the active run for Softwares (see Beside); nil: none does.
+	// Beside is the step for which the active run ends early (see Beside); nil: there is none. Ends is the run, other
+	// than one for Softwares, that is asked to end; empty: none was.
 	Beside *Step
+	Ends   string
 	// Kubeconfig is the stored kubeconfig; nil: there is none.
 	Kubeconfig *Kubeconfig
 	// Collected means that a kubeconfig can be created without a run: the last run that has collected one (see
@@ -173,7 +175,8 @@ type Seen struct {
 
 	Limits Limits
 
-	derived *derived // nil: the facts may still change
+	endsEarly bool     // the state is that of Beside for a run in Runs
+	derived   *derived // nil: the facts may still change
 }
 
 // Need is a precondition of a run.

@@ -289,8 +289,7 @@ func (s Seen) idle(step Step) bool {
 // softwareForNew returns the packages for the new machines of a run; nil: the run has none, or no packages
 // are requested.
 func (s Seen) softwareForNew(operation string) *contract.SoftwareRun {
-	adds := []string{contract.OperationInstall, contract.OperationAddNodes, contract.OperationAddControlPlane}
-	if len(s.Software.Wanted) == 0 || !slices.Contains(adds, operation) {
+	if len(s.Software.Wanted) == 0 || !contract.OperationOf(operation).AddsNodes() {
 		return nil
 	}
 	return software.ForRun(s.Software.Wanted, nil, "", 1, seconds(s.Limits.UpgradeDrain))

@@ -636,13 +636,13 @@ func (w *scene) needs() Seen {
 	return s
 }
 
-// beside simulates how observe finds out what waits for the end of a run for Softwares.
+// beside simulates how observe finds out what waits for the end of a run.
 func (w *scene) beside() *Step {
 	without, ok := Beside(w.seen)
 	if !ok {
 		return nil
 	}
-	if step, starts := Upcoming(without, w.now); !starts || !step.Waits() {
+	if step, starts := Upcoming(without, w.now); !starts || !without.Waits(step) {
 		return nil
 	}
 	now := w.seen
@@ -650,7 +650,8 @@ func (w *scene) beside() *Step {
 	w.seen = without
 	w.seen.Site = maps.Clone(w.seen.Site)
 	w.ask()
-	if next := Next(w.needs(), w.now); next.Waits() {
+	needs := w.needs()
+	if next := Next(needs, w.now); needs.Waits(next) {
 		return &next
 	}
 	return nil

@@ -73,7 +73,7 @@ func (s Seen) leftovers() []contract.Node {
 // any more and that contain no part of the cluster: hosts of removed nodes after their reset, hosts
 // of nodes that were not installed yet and are not requested any more, and surplus standby hosts.
 func (s Seen) surplusHosts() []string {
-	if s.Memory == nil || !s.Complete() || s.Paused || s.Invalid != "" || len(s.ActiveRuns())+len(s.Leftovers) > 0 {
+	if s.Memory == nil || !s.Complete() || s.Paused || s.Invalid != "" || s.endsEarly || len(s.ActiveRuns())+len(s.Leftovers) > 0 {
 		return nil
 	}
 	step, changes := s.nextChange()
