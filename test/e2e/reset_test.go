@@ -4,6 +4,7 @@ package e2e
 
 import (
 	_ "embed" // for the scripts
+	"strings"
 
 	"github.com/akraino-icn/bpa/test/e2e/state"
 	"github.com/akraino-icn/bpa/test/site"
@@ -33,8 +34,17 @@ var resetAccepted = state.Accepted{
 	`^routes: .*fe80::`: "the link-local address of the site's bridge appears late",
 }
 
-// stateOf returns the state of a machine as lines "SECTION: LINE".
+// stateOf returns the state of a machine as lines "SECTION: LINE". On a busy site, kubectl exec can lose the end of a long
+// output and still succeed, so the script says where its output ends.
 func stateOf(s *site.Site, host string) []string {
 	s.T.Helper()
-	return state.Lines(s.On(host, describeScript))
+	const end = "== end"
+	for range 3 {
+		if out, whole := strings.CutSuffix(strings.TrimSpace(s.On(host, describeScript+"\necho '"+end+"'\n")), end); whole {
+			return state.Lines(out)
+		}
+		s.T.Logf("kubectl exec has cut the description of %s", host)
+	}
+	s.T.Fatalf("kubectl exec cuts the description of %s", host)
+	return nil
 }
