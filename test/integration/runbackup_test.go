@@ -42,7 +42,9 @@ func TestBackupsOfTheController(t *testing.T) {
 	await("pipelinerun/first-backup", "--for=create")
 	await("backup/first", succeeded+"Running")
 
-	// A time of the schedule was missed. The scheduled Backup waits for the other one.
+	// A time of the schedule was missed. The scheduled Backup waits for the other one. The controller writes its own mark first, which
+	// must not come after the one of this test.
+	await("bpa/edge-1", `--for=jsonpath={.metadata.annotations.bpa\.akraino\.org/backup-scheduled}`)
 	must(t, "", "annotate", "-n", backing, "bpa/edge-1", "--overwrite", "bpa.akraino.org/backup-scheduled=2026-01-15T00:00:00Z")
 	scheduled := awaitScheduled(t, c)
 	await(scheduled, succeeded+"Waiting")
