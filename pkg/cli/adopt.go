@@ -68,17 +68,7 @@ have other versions than the Provisioning, the Provisioning stays paused.`,
 		Example: "  kubectl bpa adopt edge-1 -f edge-1.yaml --dry-run=server\n  kubectl bpa adopt edge-1 -f edge-1.yaml --wait --timeout=30m\n  kubectl bpa adopt edge-1 --ssh-user ops",
 		Args:    oneName(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dry := o.dryRun
-			if dry.value == dryRunClient {
-				dry.value = dryRunServer // with the same rules
-			}
-			switch {
-			case o.login.port < 1 || o.login.port > 65535:
-				return usageError(fmt.Errorf("--ssh-port is %d: give a port from 1 to 65535", o.login.port))
-			case o.limit <= 0:
-				return usageError(fmt.Errorf("--ask-timeout is %s: give a time for one server, such as 1m", o.limit))
-			}
-			if err := cmp.Or(o.waiting.check(), dry.check(o.waiting.wait)); err != nil {
+			if err := o.check(); err != nil {
 				return err
 			}
 			changed := func(name string) bool { return cmd.Flags().Changed(name) }
@@ -100,6 +90,21 @@ have other versions than the Provisioning, the Provisioning stays paused.`,
 	complete(cmd, "hosts", s.hostNames())
 	completeArgs(cmd)
 	return cmd
+}
+
+// check returns the first flag that cannot be used.
+func (o *adoptOptions) check() error {
+	dry := o.dryRun
+	if dry.value == dryRunClient {
+		dry.value = dryRunServer // with the same rules
+	}
+	switch {
+	case o.login.port < 1 || o.login.port > 65535:
+		return usageError(fmt.Errorf("--ssh-port is %d: give a port from 1 to 65535", o.login.port))
+	case o.limit <= 0:
+		return usageError(fmt.Errorf("--ask-timeout is %s: give a time for one server, such as 1m", o.limit))
+	}
+	return cmp.Or(o.waiting.check(), dry.check(o.waiting.wait))
 }
 
 // adoption is what the command has found out.
