@@ -4,7 +4,7 @@ package contract
 // same string.
 type Reason string
 
-// Reasons that tasks report. What the controller does after a failure, and what a user is told, is in Fates.
+// Reasons that tasks report. What the controller does after a failure, and what a user is told, is in FailurePolicies.
 const (
 	// ReasonHostsNotAvailable: no assignment of hosts to the nodes exists, or other claimants took
 	// the chosen hosts at every attempt.

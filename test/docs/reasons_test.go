@@ -69,9 +69,9 @@ var retries = map[contract.Retry]string{
 // onceMore are the reasons after which there is one other attempt, but not always.
 var onceMore = []contract.Reason{contract.ReasonSSHDenied, contract.ReasonPlaybookFailed, contract.ReasonOutOfMemory}
 
-// TestFateOfEachReason: each reason of a failed run has a fate, and the column "retry" of docs/reasons.md says when the next
+// TestFailurePolicyOfEachReason: each reason of a failed run has a failure policy, and the column "retry" of docs/reasons.md says when the next
 // attempt starts.
-func TestFateOfEachReason(t *testing.T) {
+func TestFailurePolicyOfEachReason(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reasons.md")
 	if err != nil {
 		t.Fatal(err)
@@ -83,13 +83,13 @@ func TestFateOfEachReason(t *testing.T) {
 	all := reasons(t, "../../pkg/contract")
 	for _, name := range all {
 		reason, says := contract.Reason(name), column[name]
-		fate, known := contract.Fates[reason]
+		policy, known := contract.FailurePolicies[reason]
 		if !known {
-			t.Errorf("%s has no fate", name)
+			t.Errorf("%s has no failure policy", name)
 		}
 		if slices.Contains(onceMore, reason) {
-			if fate.Retry != contract.RetryNever || !strings.Contains(says, "once") {
-				t.Errorf("%s: the page says %q, and its fate is %d", name, says, fate.Retry)
+			if policy.Retry != contract.RetryNever || !strings.Contains(says, "once") {
+				t.Errorf("%s: the page says %q, and its failure policy is %d", name, says, policy.Retry)
 			}
 			continue
 		}
@@ -99,12 +99,12 @@ func TestFateOfEachReason(t *testing.T) {
 				found, longest = retry, text
 			}
 		}
-		if found != fate.Retry {
-			t.Errorf("%s: the page says %q, want %q", name, says, retries[fate.Retry])
+		if found != policy.Retry {
+			t.Errorf("%s: the page says %q, want %q", name, says, retries[policy.Retry])
 		}
 	}
-	if len(all) != len(contract.Fates) {
-		t.Errorf("%d reasons and %d fates", len(all), len(contract.Fates))
+	if len(all) != len(contract.FailurePolicies) {
+		t.Errorf("%d reasons and %d failure policies", len(all), len(contract.FailurePolicies))
 	}
 }
 

@@ -56,7 +56,7 @@ func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 	if !cause.Reason.Transient() && !cause.Accelerated { // the next attempt runs without acceleration
 		return time.Time{}, false
 	}
-	retry, free := contract.Fates[cause.Reason].Retry, costless(failed, cause.Reason)
+	retry, free := contract.FailurePolicies[cause.Reason].Retry, costless(failed, cause.Reason)
 	switch {
 	case retry == contract.RetryAtOnce: // the cache may not show yet that the restore is proved
 		if n := inARow(s, cause.Reason); n > 1 {
@@ -79,7 +79,7 @@ func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 
 // hintWaiting tells a user what to do about a failure after which the controller retries.
 func hintWaiting(cause Cause) string {
-	switch hint := contract.Fates[cause.Reason].Waiting; {
+	switch hint := contract.FailurePolicies[cause.Reason].Waiting; {
 	case hint != "":
 		return hint
 	case cause.Accelerated:
@@ -110,10 +110,10 @@ func hint(namespace, name, run string, cause Cause) string {
 	// The new value of the annotation must differ from all earlier values. The run's name does.
 	annotate := fmt.Sprintf("`kubectl annotate -n %s bpa %s %s=%s --overwrite`", namespace, name, contract.AnnotationRetry, run)
 	again := "then " + annotate + ", or change the spec"
-	fate := contract.Fates[cause.Reason]
-	text := cmp.Or(fate.Hint, "{look}, fix the cause, {again}")
-	if fate.Elsewhere != "" && cause.Task != contract.TaskKubespray {
-		text = fate.Elsewhere
+	policy := contract.FailurePolicies[cause.Reason]
+	text := cmp.Or(policy.Hint, "{look}, fix the cause, {again}")
+	if policy.Elsewhere != "" && cause.Task != contract.TaskKubespray {
+		text = policy.Elsewhere
 	}
 	task, release := runs.MissingTask(cause.Message)
 	return strings.NewReplacer("{look}", look, "{annotate}", annotate, "{again}", again, "{namespace}", namespace, "{name}", name,

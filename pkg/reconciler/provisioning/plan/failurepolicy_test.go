@@ -13,9 +13,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// TestFates: what the controller does after a failed run, and what it tells a user, for each reason.
-func TestFates(t *testing.T) {
-	const golden = "testdata/fates.golden"
+// TestFailurePolicies: what the controller does after a failed run, and what it tells a user, for each reason.
+func TestFailurePolicies(t *testing.T) {
+	const golden = "testdata/failurepolicies.golden"
 	source, err := os.ReadFile("../../../contract/failure.go")
 	if err != nil {
 		t.Fatal(err)

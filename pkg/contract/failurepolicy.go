@@ -24,7 +24,7 @@ const (
 	RetryAtOnce
 )
 
-// Fate is what becomes of a cluster after a run has failed for a reason, and what a user is told. A hint can have
+// FailurePolicy is what becomes of a cluster after a run has failed for a reason, and what a user is told. A hint can have
 // these words:
 //
 //	{look}          where to see why the run has failed
@@ -32,7 +32,7 @@ const (
 //	{again}         {annotate} after a repair, or a change of the spec
 //	{namespace}, {name}, {known-hosts}
 //	{task}, {release}  of a task that the site does not have
-type Fate struct {
+type FailurePolicy struct {
 	Retry Retry
 	// Waiting is the hint while the controller retries; empty: there is nothing to do.
 	Waiting string
@@ -43,8 +43,8 @@ type Fate struct {
 
 const continues = "; the controller then continues automatically"
 
-// Fates has the fate of each reason. The column "retry" of docs/reasons.md says the same.
-var Fates = map[Reason]Fate{
+// FailurePolicies has the failure policy of each reason. The column "retry" of docs/reasons.md says the same.
+var FailurePolicies = map[Reason]FailurePolicy{
 	ReasonHostsNotAvailable: {Retry: RetryInARow},
 	ReasonAddressMissing:    {Hint: "make sure that the BareMetalHost's hardware details contain an IP address, {again}"},
 
@@ -118,13 +118,13 @@ var Fates = map[Reason]Fate{
 }
 
 // Transient reports whether another attempt may succeed without a change by a user.
-func (r Reason) Transient() bool { return Fates[r].Retry != RetryNever }
+func (r Reason) Transient() bool { return FailurePolicies[r].Retry != RetryNever }
 
 // Costless reports whether a run that failed for the reason does not count as an attempt: a precondition was missing that
 // can be missing for a long time, and waiting for it must not use up the attempts. played means that the run may have
 // started a playbook. A run that only proves that a restore can begin is no attempt either.
 func (r Reason) Costless(played bool) bool {
-	switch Fates[r].Retry {
+	switch FailurePolicies[r].Retry {
 	case RetryAtOnce:
 		return true
 	case RetryInARow, RetryBeforePlaybook, RetryEvery:
