@@ -193,7 +193,7 @@ func TestEachCheckFails(t *testing.T) {
 		{"mtu", "a tunnel", line("ping 10.0.0.2", "ping 10.0.0.2 1500 1400"), "host-1", "packets of 1500 bytes, the MTU of its network card, do not arrive at host-2 (10.0.0.2); those of 1400 do", ""},
 		{"mtu", "jumbo frames, a switch without", line("ping 10.0.0.3", "ping 10.0.0.3 9000 1500"), "host-1", "packets of 9000 bytes", ""},
 		{"mtu", "the way to this machine", line("ping 10.0.0.250", "ping 10.0.0.250 9000 1500"), "host-1", "this machine", ""},
-		{"mtu-path", "a router with a tunnel", line("ping 10.0.0.2", "ping 10.0.0.2 1500 1400 told"), "host-1", "packets of 1500 bytes, the MTU of its network card, are too large for the way to host-2 (10.0.0.2); those of 1400 arrive", ""},
+		{"mtu-path", "a router with a tunnel", line("ping 10.0.0.2", "ping 10.0.0.2 1500 1400 frag-needed"), "host-1", "packets of 1500 bytes, the MTU of its network card, are too large for the way to host-2 (10.0.0.2); those of 1400 arrive", ""},
 		{"ports-free", "another etcd", func(t *testing.T, w *world3) {
 			w.replace(t, 0, "listen", "listen tcp 094B 00000000", "owner tcp 2379 etcd")
 		}, "host-1", "in use: tcp/2379 (for etcd) by etcd", ""},

@@ -107,8 +107,9 @@ type Download struct {
 // Ping is the largest packet that arrived, in bytes; 0: none. MTU is that of the network card.
 type Ping struct {
 	MTU, Largest int
-	// Told reports that a larger packet was answered with its limit, so its sender knows to send smaller ones.
-	Told bool
+	// FragNeeded reports that a router answered a larger packet with ICMP "fragmentation needed" (IPv6: "packet too big"),
+	// so that path MTU discovery works.
+	FragNeeded bool
 }
 
 // Knock is an attempt to reach a port.
@@ -303,7 +304,7 @@ var lists = map[string]func(f *Facts, rest string, fields []string){
 	},
 	"ping": func(f *Facts, _ string, v []string) {
 		if (len(v) == 3 || len(v) == 4) && len(f.Pings) < mostItems {
-			f.Pings[v[0]] = Ping{MTU: int(min(whole(v[1]), math.MaxInt32)), Largest: int(min(whole(v[2]), math.MaxInt32)), Told: len(v) == 4 && v[3] == "told"}
+			f.Pings[v[0]] = Ping{MTU: int(min(whole(v[1]), math.MaxInt32)), Largest: int(min(whole(v[2]), math.MaxInt32)), FragNeeded: len(v) == 4 && v[3] == "frag-needed"}
 		}
 	},
 	"knock": func(f *Facts, _ string, v []string) {

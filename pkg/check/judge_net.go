@@ -161,7 +161,7 @@ func mtus(w *world) {
 			case !known:
 			case p.Largest == 0:
 				silent = append(silent, name)
-			case p.Largest < p.MTU && !p.Told:
+			case p.Largest < p.MTU && !p.FragNeeded:
 				fail(fmt.Sprintf("packets of %d bytes, the MTU of its network card, do not arrive at %s; those of %d do", p.MTU, name, p.Largest))
 			}
 		}
@@ -176,7 +176,7 @@ func smallerPaths(w *world) {
 	to := w.there()
 	w.each(func(_ Node, f *Facts, fail, _ func(string)) {
 		for _, at := range slices.Sorted(maps.Keys(f.Pings)) {
-			if p := f.Pings[at]; p.Told && p.Largest > 0 && p.Largest < p.MTU && to[at].Name != "" {
+			if p := f.Pings[at]; p.FragNeeded && p.Largest > 0 && p.Largest < p.MTU && to[at].Name != "" {
 				fail(fmt.Sprintf("packets of %d bytes, the MTU of its network card, are too large for the way to %s (%s); those of %d arrive", p.MTU, to[at].Name, at, p.Largest))
 			}
 		}

@@ -17,9 +17,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/secretvars"
 )
 
-// secretVars returns the digests of the variables in Secrets, as the controller computes them. A user
-// who may not read the Secrets sees a plan with those that the controller has last read; problem then says so, or
-// why no run can start.
+// secretVars returns the digests of the variables in Secrets, as the controller computes them. If the user has no right
+// to read the Secrets, the digests are those that the controller has read last. problem is then not empty, as it is if
+// no run can start.
 func (s *site) secretVars(ctx context.Context, p *v1alpha1.Provisioning) (vars map[string]string, problem string, err error) {
 	if len(p.Spec.Kubespray.VarsFrom) == 0 {
 		return nil, "", nil

@@ -235,15 +235,15 @@ reach() {
   mtu=$(cat "/sys/class/net/$out/mtu" 2>/dev/null)
   if [ -z "$mtu" ] || [ "$out" = lo ]; then return; fi
   if ! big "$1" 84 && ! big "$1" 84; then say ping "$1" "$mtu" 0; return; fi
-  told=
+  frag_needed=
   for size in "$mtu" "$mtu" 8950 1500 1450 1400 1280 576 84; do
     if [ "$size" -gt "$mtu" ]; then continue; fi
     if big "$1" "$size"; then
       if [ "$size" != "$mtu" ] && big "$1" "$mtu"; then size=$mtu; fi # a packet was lost by chance
-      say ping "$1" "$mtu" "$size" $told
+      say ping "$1" "$mtu" "$size" $frag_needed
       return
     fi
-    case $out in *"rag needed"*|*"oo long"*|*"oo big"*) told=told ;; esac
+    case $out in *"rag needed"*|*"oo long"*|*"oo big"*) frag_needed=frag-needed ;; esac
   done
   say ping "$1" "$mtu" 0
 }
