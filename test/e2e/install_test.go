@@ -130,18 +130,18 @@ func checkCluster(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, nodes in
 		}
 	}
 	checkPodAddresses(t, kubeconfig, p)
-	checkWorkerKeys(t, s, p)
+	checkEtcdClients(t, s, p)
 }
 
-// checkWorkerKeys checks that workers have no key with which etcd accepts them as root.
-func checkWorkerKeys(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
+// checkEtcdClients checks that workers have no etcd client certificate.
+func checkEtcdClients(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
 	t.Helper()
 	for _, n := range p.Status.Nodes {
 		if slices.Contains(n.Roles, contract.RoleControlPlane) || n.State != v1alpha1.NodeReady {
 			continue
 		}
 		if keys := s.On(n.Host, "ls /etc/ssl/etcd/ssl/*key* 2>/dev/null; true"); keys != "" {
-			t.Errorf("worker %s has keys for etcd:\n%s", n.Name, keys)
+			t.Errorf("worker %s has etcd client certificates:\n%s", n.Name, keys)
 		}
 	}
 }

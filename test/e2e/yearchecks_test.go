@@ -147,7 +147,7 @@ func (y *yearStory) check(step year.Step, before map[string]string) {
 	}
 	y.checkRecord(active)
 	y.checkLeft(before)
-	checkWorkerKeys(y.t, y.s, y.p)
+	checkEtcdClients(y.t, y.s, y.p)
 	for _, text := range y.revoked {
 		if out, err := site.Kubectl(writeKubeconfig(y.t, []byte(text)), "", "get", "secrets", "-A", "--server", y.p.Status.APIEndpoint); err == nil || !strings.Contains(out, "Forbidden") {
 			y.t.Errorf("a revoked kubeconfig works again: %v\n%s", err, out)

@@ -101,7 +101,7 @@ func change(ctx context.Context, in session.Input, key ssh.Key, ports session.Po
 	if err != nil {
 		return "", nil, err
 	}
-	if err := controlplane.RemoveWorkerKeys(ctx, in, key, c.Pins, in.PlaybookNodes(), ports); err != nil {
+	if err := controlplane.RemoveEtcdClients(ctx, in, key, c.Pins, in.PlaybookNodes(), ports); err != nil {
 		return "", nil, err
 	}
 	return recap, c.Pins, session.StoreJoined(ctx, ports.Installed, session.HostUIDs(in.Nodes))

@@ -205,7 +205,7 @@ func (r *restoration) install(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := controlplane.RemoveWorkerKeys(ctx, r.in, r.key, r.c.Pins, r.in.PlaybookNodes(), r.ports); err != nil {
+	if err := controlplane.RemoveEtcdClients(ctx, r.in, r.key, r.c.Pins, r.in.PlaybookNodes(), r.ports); err != nil {
 		return "", err
 	}
 	return recap, session.StoreJoined(ctx, r.ports.Installed, session.HostUIDs(r.in.Nodes))

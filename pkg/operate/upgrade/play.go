@@ -85,7 +85,7 @@ func (u *upgrader) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return controlplane.RemoveWorkerKeys(ctx, in, u.key, u.c.Pins, u.behind, u.ports)
+	return controlplane.RemoveEtcdClients(ctx, in, u.key, u.c.Pins, u.behind, u.ports)
 }
 
 func (u *upgrader) drainer() cluster.Drainer {

@@ -40,8 +40,8 @@ func TestUpgradeOfWorkers(t *testing.T) {
 	}
 }
 
-// TestUpgradedWorkersHaveNoKeyForEtcd: with flannel, kubespray gives them one again.
-func TestUpgradedWorkersHaveNoKeyForEtcd(t *testing.T) {
+// TestUpgradedWorkersAreNoEtcdClients: with flannel, kubespray creates their certificates again.
+func TestUpgradedWorkersAreNoEtcdClients(t *testing.T) {
 	u := newUpgrading(t, false, 1, 3, "worker-1", "worker-2")
 	u.In.Request.NetworkPlugin = "flannel"
 	inner := u.Scripts

@@ -18,13 +18,13 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// RemoveWorkerKeys removes, from those of the nodes that are workers only, the certificate and key with which etcd accepts
-// them as root. With flannel, kubespray gives each worker one (its playbook install_etcd.yml), although flannel asks the
-// API server and not etcd. Whoever is root on a worker would be root in the whole cluster. The first member of etcd keeps a copy,
-// so that kubespray finds it and makes no other one. The next playbook on a worker puts it there again, and so RemoveWorkerKeys
+// RemoveEtcdClients removes the etcd client certificates, and their keys, from those of the nodes that are workers only. With
+// flannel, kubespray creates one for each worker (install_etcd.yml), although flannel uses the API server and not etcd. With
+// it, root on a worker can read and write everything in etcd, and so has the whole cluster. The first member of etcd keeps
+// a copy, so kubespray creates no other one. The next playbook on a worker copies it there again, so RemoveEtcdClients
 // follows each playbook.
-func RemoveWorkerKeys(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins, nodes []contract.Node, ports session.Ports) error {
-	script := workerKeysScript(in.Request)
+func RemoveEtcdClients(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins, nodes []contract.Node, ports session.Ports) error {
+	script := etcdClientsScript(in.Request)
 	workers := slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool {
 		return script == "" || slices.Contains(n.Roles, contract.RoleControlPlane)
 	})
@@ -36,7 +36,7 @@ func RemoveWorkerKeys(ctx context.Context, in session.Input, key ssh.Key, pins s
 			return err
 		})
 		if err != nil {
-			const step = "remove the worker's key for etcd"
+			const step = "remove the etcd client certificate"
 			reason := session.Reason(err)
 			if exit := (*ssh.ExitError)(nil); errors.As(err, &exit) {
 				reason = contract.ReasonPlaybookFailed
@@ -50,9 +50,9 @@ func RemoveWorkerKeys(ctx context.Context, in session.Input, key ssh.Key, pins s
 // plainFolder matches a path that needs no quotes in a shell.
 var plainFolder = regexp.MustCompile(`^/[A-Za-z0-9._/-]+$`)
 
-// workerKeysScript returns the script that RemoveWorkerKeys runs; "" if workers have no such keys, or need them: cilium and
+// etcdClientsScript returns the script that RemoveEtcdClients runs; "" if workers have no such certificates, or need them: cilium and
 // calico can be set up to use etcd.
-func workerKeysScript(r contract.Request) string {
+func etcdClientsScript(r contract.Request) string {
 	if r.NetworkPlugin != "flannel" || r.SetsVar("cilium_deploy_additionally") {
 		return ""
 	}

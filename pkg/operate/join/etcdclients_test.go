@@ -16,7 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// removals records, in w, the commands that remove keys for etcd, after the playbook.
+// removals records, in w, the commands that remove etcd client certificates, after the playbook.
 func removals(w *kubespraytest.Fixture, status int) func() []string {
 	var mu sync.Mutex
 	var seen []string
@@ -35,8 +35,8 @@ func removals(w *kubespraytest.Fixture, status int) func() []string {
 	return func() []string { slices.Sort(seen); return seen }
 }
 
-// TestWorkersHaveNoKeyForEtcd: with flannel, kubespray gives each worker a key with which etcd accepts it as root.
-func TestWorkersHaveNoKeyForEtcd(t *testing.T) {
+// TestWorkersAreNoEtcdClients: with flannel, kubespray creates an etcd client certificate for each worker.
+func TestWorkersAreNoEtcdClients(t *testing.T) {
 	on := func(folder string) []string {
 		return []string{"worker-1 after 1 playbooks: sh -c 'rm -f " + folder + "/node-*.pem'", "worker-2 after 1 playbooks: sh -c 'rm -f " + folder + "/node-*.pem'"}
 	}
@@ -45,12 +45,12 @@ func TestWorkersHaveNoKeyForEtcd(t *testing.T) {
 		vars   string
 		want   []string
 	}{
-		"flannel":                        {"flannel", `{}`, on("/etc/ssl/etcd/ssl")},
-		"another folder":                 {"flannel", `{"etcd_cert_dir": "/srv/keys"}`, on("/srv/keys")},
-		"another folder of etcd":         {"flannel", `{"etcd_config_dir": "/srv/etcd"}`, on("/srv/etcd/ssl")},
-		"a folder that nobody knows":     {"flannel", `{"etcd_cert_dir": "{{ here }}/keys"}`, nil},
-		"flannel and cilium":             {"flannel", `{"cilium_deploy_additionally": true}`, nil},
-		"a plugin that may need the key": {"cilium", `{}`, nil},
+		"flannel":                                {"flannel", `{}`, on("/etc/ssl/etcd/ssl")},
+		"another folder":                         {"flannel", `{"etcd_cert_dir": "/srv/keys"}`, on("/srv/keys")},
+		"another folder of etcd":                 {"flannel", `{"etcd_config_dir": "/srv/etcd"}`, on("/srv/etcd/ssl")},
+		"a folder that nobody knows":             {"flannel", `{"etcd_cert_dir": "{{ here }}/keys"}`, nil},
+		"flannel and cilium":                     {"flannel", `{"cilium_deploy_additionally": true}`, nil},
+		"a plugin that may need the certificate": {"cilium", `{}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := kubespraytest.New(t, 2)
@@ -69,13 +69,13 @@ func TestWorkersHaveNoKeyForEtcd(t *testing.T) {
 	}
 }
 
-// TestKeyForEtcdThatStays: a run that leaves the key on a worker fails.
-func TestKeyForEtcdThatStays(t *testing.T) {
+// TestEtcdClientCertificateThatStays: a run that leaves the certificate on a worker fails.
+func TestEtcdClientCertificateThatStays(t *testing.T) {
 	w := kubespraytest.New(t, 1)
 	w.In.Request.NetworkPlugin = "flannel"
 	removals(w, 1)
 	_, err := w.Run()
-	if f := task.FailureOf(err); f.Reason != contract.ReasonPlaybookFailed || f.Host != "worker-1" || !strings.Contains(err.Error(), "remove the worker's key for etcd from worker-1") || !strings.Contains(err.Error(), "read-only file system") {
+	if f := task.FailureOf(err); f.Reason != contract.ReasonPlaybookFailed || f.Host != "worker-1" || !strings.Contains(err.Error(), "remove the etcd client certificate from worker-1") || !strings.Contains(err.Error(), "read-only file system") {
 		t.Errorf("failure %+v", f)
 	}
 }
