@@ -14,6 +14,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/access"
 	"github.com/akraino-icn/bpa/pkg/reconciler/backup"
 	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
+	"github.com/akraino-icn/bpa/pkg/reconciler/nodemeta"
 	"github.com/akraino-icn/bpa/pkg/reconciler/packages"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
 	"github.com/akraino-icn/bpa/pkg/reconciler/software"
@@ -36,5 +37,5 @@ func main() {
 		log.Fatal(err)
 	}
 	sharedmain.MainWithConfig(packages.With(provisioning.WithSelectors(ctx)), component, config,
-		provisioning.NewController, access.NewController, backup.NewController, backup.NewScheduler, software.NewController)
+		provisioning.NewController, access.NewController, nodemeta.NewController, backup.NewController, backup.NewScheduler, software.NewController)
 }

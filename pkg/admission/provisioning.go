@@ -83,6 +83,7 @@ func validateSpec(s *v1alpha1.ProvisioningSpec) (errs *apis.FieldError) {
 	return errs.Also(
 		validateNodes(s),
 		validateSets(s),
+		validateOneHome(s),
 		validateSubnets(s),
 		validateImage(s.OSImage).ViaField("osImage"),
 		validateAccess(s),

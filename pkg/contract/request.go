@@ -199,6 +199,9 @@ type Slot struct {
 	// Empty: any host that meets the requirements.
 	MAC string `json:"mac,omitempty"`
 	Needs
+	// Taints are what the Node has from when it joins, such as "example.org/gpu=yes:NoSchedule". The digest does not depend
+	// on them: the controller keeps those of running nodes in step.
+	Taints []string `json:"taints,omitempty"`
 }
 
 // Set is a number of nodes with the same requirements. The name of a node is the set's name, a dash and a
@@ -211,7 +214,23 @@ type Set struct {
 	Active  int `json:"active"`
 	Standby int `json:"standby,omitempty"`
 	Needs
-	Spread *Spread `json:"spread,omitempty"`
+	Spread *Spread  `json:"spread,omitempty"`
+	Taints []string `json:"taints,omitempty"` // as in Slot
+}
+
+// TaintsOf returns the taints with which a node joins the cluster.
+func (r Request) TaintsOf(n Node) []string {
+	for _, s := range r.Sets {
+		if n.Set == s.Name {
+			return s.Taints
+		}
+	}
+	for _, s := range r.Slots {
+		if n.Set == "" && n.Name == s.Name {
+			return s.Taints
+		}
+	}
+	return nil
 }
 
 // Spread describes how the nodes of a set are distributed over domains. A domain is a value of the

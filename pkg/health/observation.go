@@ -33,6 +33,8 @@ type Node struct {
 	Version string
 	// Unschedulable reports that the node is cordoned.
 	Unschedulable bool
+	// Applied identifies the labels, annotations and taints that BPA has set on the node: see nodemeta.Applied.
+	Applied string
 }
 
 // APIState is the state of a cluster's API server.
@@ -90,6 +92,8 @@ type NodeReport struct {
 	Since time.Time
 	// Version is the version of the kubelet that was seen last; empty: none was seen.
 	Version string
-	// Unschedulable reports that the node was cordoned when it was seen last.
+	// Unschedulable reports that the node was cordoned when it was seen last, and Applied which labels, annotations and
+	// taints BPA had set on it then: see nodemeta.Applied.
 	Unschedulable bool
+	Applied       string
 }

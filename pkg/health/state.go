@@ -41,6 +41,7 @@ type node struct {
 	lease         lease
 	version       string
 	unschedulable bool
+	applied       string
 }
 
 // lease follows the renewTime of a node's lease on our own clock.
@@ -74,7 +75,7 @@ func (s *State) Add(o Observation, expected, changing []string, now time.Time) {
 		seen, there := o.Nodes[name]
 		if there {
 			n.meet(seen.UID, slices.Contains(changing, name))
-			n.version, n.unschedulable = seen.Version, seen.Unschedulable
+			n.version, n.unschedulable, n.applied = seen.Version, seen.Unschedulable, seen.Applied
 		}
 		if slices.Contains(changing, name) {
 			continue
@@ -210,7 +211,7 @@ func (s *State) Report() Report {
 		r.API, r.Since = APIAnswers, s.api.since
 	}
 	for name, n := range s.nodes {
-		report := NodeReport{State: NodeUnknown, Version: n.version, Unschedulable: n.unschedulable}
+		report := NodeReport{State: NodeUnknown, Version: n.version, Unschedulable: n.unschedulable, Applied: n.applied}
 		if n.known && r.API == APIAnswers {
 			report.State, report.Since = NodeReady, n.since
 			if n.bad {

@@ -29,6 +29,7 @@ var (
 	userName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,31}$`)
 	version  = regexp.MustCompile(`^[0-9]{1,4}(\.[0-9]{1,4}){2}(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?$`)
 	plugin   = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
+	taint    = regexp.MustCompile(`^[A-Za-z0-9./_-]+=[A-Za-z0-9._-]*:(NoSchedule|PreferNoSchedule|NoExecute)$`)
 	variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// depot matches URLs without the characters that have a special meaning in Ansible's templates
 	// or in containerd's configuration.
@@ -157,6 +158,11 @@ func (c *checked) checkNode(node contract.Node) (netip.Addr, error) {
 	for _, role := range node.Roles {
 		if role != contract.RoleControlPlane && role != contract.RoleWorker {
 			err = fmt.Errorf("its role %q is neither %s nor %s", role, contract.RoleControlPlane, contract.RoleWorker)
+		}
+	}
+	for _, t := range c.request.TaintsOf(node) {
+		if !taint.MatchString(t) {
+			err = fmt.Errorf("its taint %q is not like example.org/gpu=yes:NoSchedule", t)
 		}
 	}
 	return ip.Unmap(), err

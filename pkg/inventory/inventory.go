@@ -69,6 +69,9 @@ func hostsINI(c checked, etcd, notes []string) []byte {
 		if version := ownVersion(c.request, node); version != "" {
 			fmt.Fprintf(&b, " kube_version=%s", version)
 		}
+		if taints := c.request.TaintsOf(node); len(taints) > 0 { // before the network plugin makes the node Ready, so that no pod comes first
+			fmt.Fprintf(&b, ` node_taints="['%s']"`, strings.Join(taints, "','"))
+		}
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "\n[all:vars]\nansible_user=%s\nansible_port=%d\n", c.request.SSHUser, c.request.SSHPort)

@@ -64,6 +64,10 @@ func TestRenderGolden(t *testing.T) {
 				"enable_something": json.RawMessage(`false`),
 			}
 		}), []contract.Node{both("m-1", "10.60.0.1")}},
+		{"taints", request(func(r *contract.Request) {
+			r.Slots = []contract.Slot{{Name: "m-1", Taints: []string{"example.org/a=:NoExecute"}}, {Name: "s-1", Taints: []string{"of-another=:NoExecute"}}}
+			r.Sets = []contract.Set{{Name: "s", Taints: []string{"example.org/gpu=yes:NoSchedule", "b=:PreferNoSchedule"}}}
+		}), []contract.Node{both("m-1", "10.60.0.1"), {Name: "s-1", Set: "s", Roles: []string{contract.RoleWorker}, Address: "10.60.0.2"}, worker("w-1", "10.60.0.3")}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := Render(tc.request, tc.nodes)
@@ -123,6 +127,9 @@ func TestRenderRefuses(t *testing.T) {
 		{name: "user with an option", change: func(r *contract.Request) { r.SSHUser = "root ansible_connection=local" }, want: "SSH user"},
 		{name: "user that is no text", change: func(r *contract.Request) { r.SSHUser = "None" }, want: "SSH user"},
 		{name: "no user", change: func(r *contract.Request) { r.SSHUser = "" }, want: "SSH user"},
+		{name: "taint with a quote", change: func(r *contract.Request) {
+			r.Slots = []contract.Slot{{Name: "m-1", Taints: []string{"a=b']\" ansible_connection=local:NoSchedule"}}}
+		}, want: `node "m-1": its taint "a=b']\" ansible_connection=local:NoSchedule" is not like example.org/gpu=yes:NoSchedule`},
 		{name: "port", change: func(r *contract.Request) { r.SSHPort = 70000 }, want: "SSH port 70000"},
 		{name: "version", change: func(r *contract.Request) { r.KubernetesVersion = "v1.35.4" }, want: "Kubernetes version"},
 		{name: "plugin", change: func(r *contract.Request) { r.NetworkPlugin = "{{ evil }}" }, want: "network plugin"},

@@ -52,6 +52,8 @@ type Settings struct {
 	// HealthInterval is the time between two looks at an installed cluster, at least shortestInterval;
 	// 0: nothing looks at clusters.
 	HealthInterval time.Duration
+	// NodeLabels says which labels of hosts become labels of Nodes.
+	NodeLabels NodeLabels
 }
 
 // Default returns the settings for missing keys.
@@ -75,12 +77,13 @@ type setting struct {
 }
 
 const (
-	aBool   = `"true" or "false"`
-	aCount  = "a whole number of at least 1"
-	aLimit  = "a whole number; 0 means no limit"
-	anAge   = `a time, such as "72h"; "0" means no limit`
-	aMinAge = `a time, such as "168h"; "0" means that the copy of a Backup is deleted with it`
-	aPause  = `a time of at least 5s, such as "15s" or "2m"; "0" means that nothing looks at the clusters`
+	aBool      = `"true" or "false"`
+	aCount     = "a whole number of at least 1"
+	aLimit     = "a whole number; 0 means no limit"
+	anAge      = `a time, such as "72h"; "0" means no limit`
+	aMinAge    = `a time, such as "168h"; "0" means that the copy of a Backup is deleted with it`
+	someLabels = `lines "HOST-LABEL: NODE-LABEL", such as "airshipit.org/rack: topology.kubernetes.io/zone", each label of hosts and each label of nodes once`
+	aPause     = `a time of at least 5s, such as "15s" or "2m"; "0" means that nothing looks at the clusters`
 )
 
 // keyDepot is the only setting without a default, and internet its value for a site without a depot. A
@@ -140,6 +143,7 @@ var known = map[string]setting{
 		s.HealthInterval = d
 		return err == nil && (d == 0 || d >= shortestInterval)
 	}},
+	"node-labels": {someLabels, "", func(s *Settings, v string) bool { return readNodeLabels(v, &s.NodeLabels) }},
 }
 
 func readBool(text string, into *bool) bool {

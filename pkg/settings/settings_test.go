@@ -32,8 +32,9 @@ func TestParse(t *testing.T) {
 		"the Internet": {map[string]string{"depot-url": "internet"}, Default()},
 		"an example":   {map[string]string{"_example": "depot-uri: x", "depot-url": "internet"}, Default()},
 		"all": {
-			map[string]string{"depot-url": "https://10.60.0.1:5443/", "depot-image-url": "http://10.60.0.1:5000", "depot-connected": "true", "max-attempts": "2", "run-history": "9", "run-history-age": "0", "max-runs": "0", "max-backups": "9", "backup-min-age": "168h", "health-interval": "2m"},
-			Settings{Depot: Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000", Connected: true}, MaxAttempts: 2, RunHistory: 9, MaxBackups: 9, BackupMinAge: 168 * time.Hour, HealthInterval: 2 * time.Minute},
+			map[string]string{"depot-url": "https://10.60.0.1:5443/", "depot-image-url": "http://10.60.0.1:5000", "depot-connected": "true", "max-attempts": "2", "run-history": "9", "run-history-age": "0", "max-runs": "0", "max-backups": "9", "backup-min-age": "168h", "health-interval": "2m",
+				"node-labels": "# racks\nairshipit.org/rack: topology.kubernetes.io/zone\n\n a:b \n"},
+			Settings{NodeLabels: "a: b\nairshipit.org/rack: topology.kubernetes.io/zone", Depot: Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000", Connected: true}, MaxAttempts: 2, RunHistory: 9, MaxBackups: 9, BackupMinAge: 168 * time.Hour, HealthInterval: 2 * time.Minute},
 		},
 		"plain HTTP that is accepted": {
 			map[string]string{"depot-url": "http://10.60.0.1:5000", "depot-insecure": "true"},
@@ -63,6 +64,10 @@ func TestParseRefuses(t *testing.T) {
 		"fewer than no runs":       {online(map[string]string{"max-runs": "-1"}), []string{"max-runs", `"-1"`, "a whole number; 0 means no limit", `{"data":{"max-runs":"4"}}`}},
 		"no backups at all":        {online(map[string]string{"max-backups": "0"}), []string{"max-backups", `"0"`, "a whole number of at least 1", `{"data":{"max-backups":"4"}}`}},
 		"an interval without unit": {online(map[string]string{"health-interval": "15"}), []string{"health-interval", `"15"`, `such as "15s"`, `{"data":{"health-interval":"15s"}}`}},
+		"a label of the kubelet":   {online(map[string]string{"node-labels": "rack: kubernetes.io/hostname"}), []string{"node-labels", "HOST-LABEL: NODE-LABEL", "kubectl edit configmap config-bpa -n bpa-system"}},
+		"a label for two":          {online(map[string]string{"node-labels": "rack: zone\nrow: zone"}), []string{"node-labels"}},
+		"a label twice":            {online(map[string]string{"node-labels": "rack: zone\nrack: row"}), []string{"node-labels"}},
+		"a line without a colon":   {online(map[string]string{"node-labels": "rack zone"}), []string{"node-labels"}},
 		"too short an interval":    {online(map[string]string{"health-interval": "1s"}), []string{"health-interval", "at least 5s"}},
 		"a time in the past":       {online(map[string]string{"health-interval": "-15s"}), []string{"health-interval"}},
 		"no history":               {online(map[string]string{"run-history": "0"}), []string{"run-history"}},

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -157,6 +158,7 @@ func (y *yearStory) begin(resume bool) {
 			p.Spec.ReplacePolicy = v1alpha1.ReplaceAny
 		}))
 	}
+	y.labelRacks()
 	y.awaitWorld("the cluster", y.world)
 	y.load = startWorkload(y.t, y.s, y.p)
 	y.most = y.objects()
@@ -191,15 +193,35 @@ func (y *yearStory) step(step year.Step) {
 	y.t.Logf("checked after %s", time.Since(begin).Round(time.Second))
 }
 
+// Names of the labels and of the taint of a year's nodes.
+const (
+	sizeLabel = "example.org/size"
+	poolTaint = "example.org/pool"
+	rackLabel = "airshipit.org/rack" // of the hosts
+)
+
+// sizeOf is the value of sizeLabel, which each node has: it changes with the world, also on nodes that no run changes.
+func sizeOf(w year.World) string {
+	return fmt.Sprintf("%d-%d-%d", w.Planes, len(w.Workers), w.Pool)
+}
+
 // specOf returns an option that requests the world.
 func specOf(w year.World) site.Option {
 	return func(p *v1alpha1.Provisioning) {
 		masters(w.Planes)(p)
+		labels := v1alpha1.NodeMetadata{Labels: map[string]string{sizeLabel: sizeOf(w)}}
+		for _, item := range p.Spec.Masters {
+			for name, m := range item {
+				m.NodeMetadata = labels
+				item[name] = m
+			}
+		}
 		p.Spec.Workers = nil
 		for _, name := range w.Workers {
-			p.Spec.Workers = append(p.Spec.Workers, map[string]v1alpha1.Worker{name: {HostRequirements: v1alpha1.HostRequirements{CPU: 8}}})
+			p.Spec.Workers = append(p.Spec.Workers, map[string]v1alpha1.Worker{name: {HostRequirements: v1alpha1.HostRequirements{CPU: 8}, NodeMetadata: labels}})
 		}
-		p.Spec.NodeSets = []v1alpha1.NodeSet{{Name: "pool", Role: v1alpha1.RoleWorker,
+		labels.Taints = []v1alpha1.NodeTaint{{Key: poolTaint, Effect: corev1.TaintEffectPreferNoSchedule}}
+		p.Spec.NodeSets = []v1alpha1.NodeSet{{Name: "pool", Role: v1alpha1.RoleWorker, NodeMetadata: labels,
 			Count: v1alpha1.NodeCount{Active: int32(w.Pool), Standby: int32(w.Standby)}}}
 		withPluginsOf(w.Plugins...)(p)
 		for name, value := range w.Variables {

@@ -140,6 +140,7 @@ func (y *yearStory) check(step year.Step, before map[string]string) {
 	active, held, planes := nodesOf(y.p)
 	kubeconfig := kubeconfigOf(y.t, y.s, y.p)
 	y.checkNodeObjects(kubeconfig, active)
+	y.checkMetadata(kubeconfig, step.After)
 	y.checkPods(kubeconfig, active)
 	y.checkEtcd(planes)
 	if diff := cmp.Diff(held, hostsOf(y.s, y.p)); diff != "" {
@@ -210,6 +211,29 @@ func (y *yearStory) checkNodeObjects(kubeconfig string, want []string) {
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
 		y.t.Errorf("nodes of the cluster (-want +got):\n%s", diff)
+	}
+}
+
+// checkMetadata checks that each node gets the labels and taints of the world, and its zone from the rack of its host.
+func (y *yearStory) checkMetadata(kubeconfig string, w year.World) {
+	y.t.Helper()
+	in := func(label string) string { return "{.metadata.labels." + strings.ReplaceAll(label, ".", `\.`) + "}" }
+	wait := []string{"wait", "nodes", "--all", "--timeout=90s", "--for=jsonpath=" + in(sizeLabel) + "=" + sizeOf(w)}
+	if out, err := site.Kubectl(kubeconfig, "", wait...); err != nil {
+		y.t.Errorf("kubectl %s: %v\n%s", strings.Join(wait, " "), err, out)
+	}
+	for _, n := range y.p.Status.Nodes {
+		if n.State == v1alpha1.NodeStandby {
+			continue
+		}
+		zone := []string{"wait", "node", n.Name, "--timeout=90s", "--for=jsonpath=" + in(corev1.LabelTopologyZone) + "=" + rackOf(n.Host)}
+		if out, err := site.Kubectl(kubeconfig, "", zone...); err != nil {
+			y.t.Errorf("kubectl %s: %v\n%s", strings.Join(zone, " "), err, out)
+		}
+		out, err := site.Kubectl(kubeconfig, "", "get", "node", n.Name, "--output=jsonpath={.spec.taints[*].key}")
+		if tainted := slices.Contains(strings.Fields(out), poolTaint); err != nil || tainted != (n.NodeSet == "pool") {
+			y.t.Errorf("%s of set %q has the taints %q (%v)", n.Name, n.NodeSet, out, err)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,6 +65,22 @@ func (y *yearStory) addMachine() {
 	y.t.Helper()
 	y.hosts++
 	y.s.Lab("add", fmt.Sprintf("host-%d", y.hosts), "--cpu", "8", "--memory", "16", "--reboots")
+	y.labelRacks()
+}
+
+// labelRacks gives each host the label of its rack, and makes the site turn it into the zone of the node.
+func (y *yearStory) labelRacks() {
+	y.t.Helper()
+	y.s.Kubectl("patch", "configmap", "config-bpa", "--namespace=bpa-system", "--type=merge", `--patch={"data":{"node-labels":"`+rackLabel+`: `+corev1.LabelTopologyZone+`"}}`)
+	for _, host := range y.s.Hosts() {
+		y.s.Kubectl("label", "baremetalhost", host, "--overwrite", rackLabel+"="+rackOf(host))
+	}
+}
+
+// rackOf returns the rack of a host: two of them are in one.
+func rackOf(host string) string {
+	number, _ := strconv.Atoi(strings.TrimPrefix(host, "host-"))
+	return fmt.Sprintf("rack-%d", number/2)
 }
 
 // requestPackages requests the packages of the Software.

@@ -59,6 +59,9 @@ var edits = map[string][]edit{
 		{applied, func(s *v1alpha1.ProvisioningSpec) { s.NodeSets[0].Count.Active-- }},
 		{applied, func(s *v1alpha1.ProvisioningSpec) { s.NodeSets = s.NodeSets[:1] }},
 		{nothing, func(s *v1alpha1.ProvisioningSpec) { slices.Reverse(s.NodeSets) }},
+		{nothing, func(s *v1alpha1.ProvisioningSpec) { // another reconciler sets them, without a run
+			s.NodeSets[0].Labels, s.NodeSets[0].Taints = map[string]string{"pool": "a"}, []v1alpha1.NodeTaint{{Key: "a", Effect: "NoSchedule"}}
+		}},
 		{applied, func(s *v1alpha1.ProvisioningSpec) {
 			s.NodeSets = append(s.NodeSets, v1alpha1.NodeSet{Name: "spare", Count: v1alpha1.NodeCount{Standby: 1}})
 		}},

@@ -16,7 +16,7 @@ import (
 
 func makeSlots(wanted []v1alpha1.Slot) (slots []contract.Slot, err error) {
 	for _, s := range wanted {
-		slot := contract.Slot{Name: s.Name, Roles: makeRoles(s.ControlPlane, s.Worker), MAC: string(s.MAC)}
+		slot := contract.Slot{Name: s.Name, Roles: makeRoles(s.ControlPlane, s.Worker), MAC: string(s.MAC), Taints: makeTaints(s.Taints)}
 		if slot.Needs, err = makeNeeds(&s.HostRequirements); err != nil {
 			return nil, fmt.Errorf("node %s: %w", s.Name, err)
 		}
@@ -29,6 +29,7 @@ func makeSets(wanted []v1alpha1.NodeSet) (sets []contract.Set, err error) {
 	for _, s := range wanted {
 		set := contract.Set{
 			Name: s.Name, Roles: makeRoles(s.Role.ControlPlane(), s.Role.Worker()), Active: int(s.Count.Active), Standby: int(s.Count.Standby),
+			Taints: makeTaints(s.Taints),
 		}
 		if s.TopologyKey != "" {
 			set.Spread = &contract.Spread{TopologyKey: s.TopologyKey, MaxSkew: max(int(s.MaxSkew), 1), Soft: s.WhenUnsatisfiable == corev1.ScheduleAnyway}
@@ -39,6 +40,14 @@ func makeSets(wanted []v1alpha1.NodeSet) (sets []contract.Set, err error) {
 		sets = append(sets, set)
 	}
 	return sets, nil
+}
+
+// makeTaints returns taints in the notation of kubectl.
+func makeTaints(wanted []v1alpha1.NodeTaint) (taints []string) {
+	for _, t := range wanted {
+		taints = append(taints, t.Key+"="+t.Value+":"+string(t.Effect))
+	}
+	return taints
 }
 
 // makeRoles returns the roles in the order that contract.Slot requires: control-plane, then worker.

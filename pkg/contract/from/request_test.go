@@ -139,6 +139,7 @@ func TestMakeRequestSets(t *testing.T) {
   topologyKey: rack
   maxSkew: 2
   whenUnsatisfiable: ScheduleAnyway
+  taints: [{key: example.org/gpu, value: 'yes', effect: NoSchedule}, {key: b, effect: NoExecute}]
 - name: both
   role: control-plane-worker
   count: {active: 2}
@@ -149,7 +150,7 @@ access: {subnets: [10.60.0.0/24, 'fd00:60::/64'], interface: enp1s0}
 	want := []contract.Set{
 		{Name: "control", Roles: []string{"control-plane"}, Active: 3, Spread: &contract.Spread{TopologyKey: "rack", MaxSkew: 1}},
 		{Name: "workers", Roles: []string{"worker"}, Active: 5, Standby: 2, Needs: contract.Needs{Architecture: "aarch64"},
-			Spread: &contract.Spread{TopologyKey: "rack", MaxSkew: 2, Soft: true}},
+			Spread: &contract.Spread{TopologyKey: "rack", MaxSkew: 2, Soft: true}, Taints: []string{"example.org/gpu=yes:NoSchedule", "b=:NoExecute"}},
 		{Name: "both", Roles: []string{"control-plane", "worker"}, Active: 2},
 	}
 	if diff := cmp.Diff(want, request.Sets); diff != "" {
@@ -197,6 +198,7 @@ func TestDigestOfSets(t *testing.T) {
 		name, text             string
 		sameDigest, sameInputs bool
 	}{
+		{"a taint", strings.Replace(base, "cpuFlags:", "taints: [{key: a, effect: NoSchedule}], cpuFlags:", 1), true, false},
 		{"another active one", strings.Replace(base, "active: 2", "active: 3", 1), false, false},
 		{"another standby", strings.Replace(base, "standby: 1", "standby: 2", 1), true, false},
 		{"a set of standbys", strings.Replace(base, "nodeSets: [", "nodeSets: [{name: s, count: {active: 0, standby: 1}}, ", 1), true, false},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/health"
 	"github.com/akraino-icn/bpa/pkg/health/healthtest"
+	"github.com/akraino-icn/bpa/pkg/nodemeta"
 )
 
 var expires = time.Now().Add(24 * time.Hour).UTC().Truncate(time.Second)
@@ -84,6 +85,26 @@ func (f fixture) at(t *testing.T) *url.URL {
 		t.Fatal(err)
 	}
 	return u
+}
+
+// TestApplied: a look tells which labels, annotations and taints BPA has set on a node, and whether it still has them.
+func TestApplied(t *testing.T) {
+	f := newFixture(t)
+	set := nodemeta.Metadata{Labels: map[string]string{"zone": "a"}, Taints: []nodemeta.Taint{{Key: "gpu", Effect: "NoSchedule"}}}
+	in, out, none := healthtest.Node("w-1", ""), healthtest.Node("w-2", ""), healthtest.Node("w-9", "")
+	for _, n := range []*corev1.Node{&in, &out} {
+		n.Annotations = map[string]string{nodemeta.Annotation: `{"labels":{"zone":"a"},"taints":[{"key":"gpu","effect":"NoSchedule"}]}`}
+		n.Labels["zone"] = "a"
+	}
+	in.Spec.Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}}
+	f.server.SetNodes([]corev1.Node{in, out, none}, time.Now())
+	got := map[string]string{}
+	for name, n := range f.client(t).Look(t.Context(), expected).Nodes {
+		got[name] = n.Applied
+	}
+	if diff := cmp.Diff(map[string]string{"w-1": set.Digest(), "w-2": nodemeta.Differs, "w-9": ""}, got); diff != "" {
+		t.Errorf("applied (-want +got):\n%s", diff)
+	}
 }
 
 func TestFailures(t *testing.T) {

@@ -9,16 +9,16 @@ import (
 	"unicode"
 
 	"github.com/akraino-icn/bpa/pkg/health"
+	"github.com/akraino-icn/bpa/pkg/nodemeta"
 )
 
 // node has the fields of a Node that are read. A whole Node is a hundred times larger.
 type node struct {
-	Metadata struct {
-		Name string `json:"name"`
-		UID  string `json:"uid"`
-	} `json:"metadata"`
-	Spec struct {
+	Metadata metadata `json:"metadata"`
+	Spec     struct {
 		Unschedulable bool `json:"unschedulable"`
+		// Taints has room for as many as Conditions.
+		Taints [mostConditions]nodemeta.Taint `json:"taints"`
 	} `json:"spec"`
 	Status struct {
 		// Conditions has room for more than any node has. The decoder skips what does not fit in, so that
@@ -33,6 +33,37 @@ type node struct {
 			KubeletVersion string `json:"kubeletVersion"`
 		} `json:"nodeInfo"`
 	} `json:"status"`
+}
+
+// metadata are those of a Node. Labels and Annotations are read only if BPA has set some: usually it has not, and they
+// are most of the text.
+type metadata struct {
+	Name, UID           string
+	Labels, Annotations map[string]string
+}
+
+// UnmarshalJSON decodes the metadata of a Node.
+func (m *metadata) UnmarshalJSON(raw []byte) error {
+	var short struct {
+		Name        string `json:"name"`
+		UID         string `json:"uid"`
+		Annotations struct {
+			Applied string `json:"bpa.akraino.org/applied-metadata"` // nodemeta.Annotation
+		} `json:"annotations"`
+	}
+	if err := json.Unmarshal(raw, &short); err != nil {
+		return err
+	}
+	if m.Name, m.UID = short.Name, short.UID; short.Annotations.Applied == "" {
+		return nil
+	}
+	var set struct {
+		Labels      map[string]string `json:"labels"`
+		Annotations map[string]string `json:"annotations"`
+	}
+	err := json.Unmarshal(raw, &set)
+	m.Labels, m.Annotations = set.Labels, set.Annotations
+	return err
 }
 
 // lease has the fields of a Lease that are read. The time stays text, because it is only compared.
@@ -64,6 +95,7 @@ func (n node) reduce() health.Node {
 		UID:           clean(n.Metadata.UID, 40),
 		Version:       clean(strings.TrimPrefix(n.Status.NodeInfo.KubeletVersion, "v"), 40),
 		Unschedulable: n.Spec.Unschedulable,
+		Applied:       nodemeta.Applied(nodemeta.Metadata{Labels: n.Metadata.Labels, Annotations: n.Metadata.Annotations, Taints: n.Spec.Taints[:]}),
 	}
 	for _, c := range n.Status.Conditions {
 		if c.Type != "Ready" {

@@ -4,13 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	kubeclient "knative.dev/pkg/client/injection/kube/client"
 	secretinformer "knative.dev/pkg/client/injection/kube/informers/core/v1/secret/filtered"
@@ -20,9 +16,9 @@ import (
 	"knative.dev/pkg/reconciler"
 
 	"github.com/akraino-icn/bpa/pkg/access/cluster"
-	versionedscheme "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/scheme"
 	provisioninginformer "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/provisioning"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/reconciler/events"
 )
 
 // clusters is the number of clusters that are worked on at the same time. Most of the time is spent
@@ -35,7 +31,7 @@ func NewController(ctx context.Context, _ configmap.Watcher) *controller.Impl {
 	logger := logging.FromContext(ctx)
 	provisionings := provisioninginformer.Get(ctx)
 	secrets := secretinformer.Get(ctx, contract.LabelCluster)
-	r := New(kubeclient.Get(ctx), provisionings.Lister(), secrets.Lister(), cluster.Connect, newRecorder(ctx), clock.RealClock{}, rand.Reader)
+	r := New(kubeclient.Get(ctx), provisionings.Lister(), secrets.Lister(), cluster.Connect, events.NewRecorder(ctx, "access-controller"), clock.RealClock{}, rand.Reader)
 	r.PromoteFunc = func(bucket reconciler.Bucket, enqueue func(reconciler.Bucket, types.NamespacedName)) error {
 		all, err := r.provisionings.List(labels.Everything())
 		for _, p := range all {
@@ -54,18 +50,4 @@ func NewController(ctx context.Context, _ configmap.Watcher) *controller.Impl {
 	handle(provisionings.Informer(), impl.Enqueue)
 	handle(secrets.Informer(), impl.EnqueueLabelOfNamespaceScopedResource("", contract.LabelCluster))
 	return impl
-}
-
-func newRecorder(ctx context.Context) record.EventRecorder {
-	if recorder := controller.GetEventRecorder(ctx); recorder != nil {
-		return recorder
-	}
-	_ = versionedscheme.AddToScheme(scheme.Scheme) // events refer to Provisionings
-	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: kubeclient.Get(ctx).CoreV1().Events("")})
-	go func() {
-		<-ctx.Done()
-		broadcaster.Shutdown()
-	}()
-	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "access-controller"})
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,6 +21,7 @@ import (
 	"knative.dev/pkg/reconciler"
 
 	"github.com/akraino-icn/bpa/pkg/access"
+	"github.com/akraino-icn/bpa/pkg/access/cluster"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -162,7 +161,7 @@ const mostFailure = 1 << 10
 // report records a failed action, and returns when to try again. The event is recorded once for each
 // different failure.
 func (r *Reconciler) report(ctx context.Context, key string, p *v1alpha1.Provisioning, f facts, next action, failure error) error {
-	why := brief(failure.Error(), mostFailure)
+	why := cluster.Brief(failure.Error(), mostFailure)
 	after, news := r.retries.failed(key, next, subject(p), why, r.clock.Now())
 	message := fmt.Sprintf("cannot %s: %s. BPA tries again, at intervals of up to %s; the kubeconfig in Secret %s is valid until %s",
 		next, why, longestRetry, contract.KubeconfigName(p.Name), day(f.kubeconfig.Leaf.NotAfter))
@@ -171,25 +170,6 @@ func (r *Reconciler) report(ctx context.Context, key string, p *v1alpha1.Provisi
 		r.recorder.Event(p, corev1.EventTypeWarning, "KubeconfigNotMaintained", message)
 	}
 	return controller.NewRequeueAfter(after)
-}
-
-// brief returns one line of at most this many bytes, without control characters. The result does not
-// keep a longer text in memory.
-func brief(text string, most int) string {
-	long := len(text) > most
-	if long {
-		text = text[:most-len("...")]
-	}
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, ""))
-	if long {
-		text += "..."
-	}
-	return strings.Clone(text)
 }
 
 // subject identifies what is tried. Another subject is tried at once, such as a new rotation.

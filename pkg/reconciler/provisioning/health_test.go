@@ -1,6 +1,7 @@
 package provisioning
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -120,6 +121,33 @@ func TestHealth(t *testing.T) {
 	w.settle(t)
 	if got, want := w.ready(t), unchecked+"health-interval in ConfigMap bpa-system/config-bpa is 0"; got != want || w.health.watched != nil {
 		t.Errorf("switched off: %s, want %s", got, want)
+	}
+}
+
+// TestNodeMetadata: the status shows what the labels of a host give its Node, and what BPA has set on it. It stays while the
+// host does not exist, because the Node may.
+func TestNodeMetadata(t *testing.T) {
+	w := installedCluster(t)
+	w.credentials(t)
+	w.settings.NodeLabels = "airshipit.org/rack: topology.kubernetes.io/zone"
+	w.health.report = answers(health.NodeReport{State: health.NodeReady, Version: "1.35.4", Applied: "0123"})
+	status := func() string {
+		w.settle(t)
+		n := w.stored(t).Status.Nodes[0]
+		return fmt.Sprint(n.HostLabels, n.AppliedMetadata)
+	}
+	if got := status(); got != "map[]0123" {
+		t.Errorf("a host without the label: %s", got)
+	}
+	for i := range w.hosts.all {
+		w.hosts.all[i].Labels = map[string]string{"airshipit.org/rack": "r7", "other": "x"}
+	}
+	if got := status(); got != "map[topology.kubernetes.io/zone:r7]0123" {
+		t.Errorf("a host with the label: %s", got)
+	}
+	w.hosts.all = nil
+	if got := status(); got != "map[topology.kubernetes.io/zone:r7]0123" {
+		t.Errorf("a host that is gone: %s", got)
 	}
 }
 

@@ -13,6 +13,7 @@ type Master struct {
 	// host".
 	MACAddress       *MAC `json:"mac-address,omitempty"`
 	HostRequirements `json:",inline"`
+	NodeMetadata     `json:",inline"`
 }
 
 // Worker describes a worker node.
@@ -21,6 +22,7 @@ type Worker struct {
 	// master's name.
 	MACAddress       *MAC `json:"mac-address,omitempty"`
 	HostRequirements `json:",inline"`
+	NodeMetadata     `json:",inline"`
 }
 
 // NodeRole is the role of the nodes of a set.
@@ -50,6 +52,7 @@ type NodeSet struct {
 	// +optional
 	Count            NodeCount `json:"count"`
 	HostRequirements `json:",inline"`
+	NodeMetadata     `json:",inline"`
 	// TopologyKey is a host label, such as airshipit.org/rack. The nodes are spread over its
 	// values. If it is empty, the nodes are not spread.
 	TopologyKey string `json:"topologyKey,omitempty"`
@@ -79,6 +82,36 @@ type NodeCount struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Standby int32 `json:"standby,omitempty"`
+}
+
+// NodeMetadata is what BPA sets on the Node objects of the cluster, and keeps in step: a change needs no run. Labels,
+// annotations and taints that others set stay. What is removed here is removed from the Nodes, unless somebody has given
+// it another value there. The labels that a site derives from the labels of its hosts (node-labels in ConfigMap
+// config-bpa) are set too; a label here wins.
+type NodeMetadata struct {
+	// Labels are labels of the Node.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Annotations are annotations of the Node.
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// Taints are taints of the Node. A node set of which every node has one of effect NoSchedule or NoExecute runs only
+	// pods that tolerate it.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Taints []NodeTaint `json:"taints,omitempty"`
+}
+
+// NodeTaint is a taint of a Node. A Node has at most one of each key and effect.
+type NodeTaint struct {
+	// Key is the key, such as dedicated or example.org/gpu.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	Key string `json:"key"`
+	// Value is the value. Default: empty.
+	// +kubebuilder:validation:MaxLength=63
+	Value string `json:"value,omitempty"`
+	// Effect is what happens to pods that do not tolerate the taint. NoExecute also evicts those that run.
+	// +kubebuilder:validation:Enum=NoSchedule;PreferNoSchedule;NoExecute
+	Effect corev1.TaintEffect `json:"effect"`
 }
 
 // HostRequirements are the requirements that a host must meet. A missing field requires nothing. If

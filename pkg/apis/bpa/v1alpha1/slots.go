@@ -25,6 +25,7 @@ type Slot struct {
 	Worker       bool
 	MAC          MAC // in canonical notation; empty: any host that meets the requirements
 	HostRequirements
+	NodeMetadata
 }
 
 // Slots returns the nodes with names, masters first, in the order of the spec. A worker with a
@@ -66,7 +67,7 @@ func (s *ProvisioningSpec) Slots() ([]Slot, error) {
 
 // makeSlot converts one item of masters or workers. A Master has the same fields as a Worker.
 func makeSlot(name string, w Worker) (Slot, error) {
-	slot := Slot{Name: name, HostRequirements: w.HostRequirements}
+	slot := Slot{Name: name, HostRequirements: w.HostRequirements, NodeMetadata: w.NodeMetadata}
 	if w.MACAddress != nil && *w.MACAddress != "" {
 		mac, err := ParseMAC(string(*w.MACAddress))
 		if err != nil {
@@ -84,7 +85,8 @@ func (m Slot) merge(worker Slot) (Slot, error) {
 	if m.MAC == "" {
 		m.MAC = worker.MAC
 	}
+	m.NodeMetadata = m.NodeMetadata.and(worker.NodeMetadata)
 	var err error
-	m.HostRequirements, err = m.and(&worker.HostRequirements)
+	m.HostRequirements, err = m.HostRequirements.and(&worker.HostRequirements)
 	return m, err
 }

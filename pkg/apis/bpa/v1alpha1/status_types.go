@@ -281,6 +281,12 @@ type NodeStatus struct {
 	// Problem is a problem that Metal3 or a user reports for the host. It is empty if there is
 	// none.
 	Problem string `json:"problem,omitempty"`
+	// HostLabels are the labels that the Node gets from the labels of its host (node-labels in ConfigMap config-bpa).
+	HostLabels map[string]string `json:"hostLabels,omitempty"`
+	// AppliedMetadata identifies the labels, annotations and taints that BPA has set on the Node, as seen at the last look
+	// at the cluster. It is differs if the Node does not have all of them any more, and empty if BPA has set none.
+	// +kubebuilder:validation:MaxLength=64
+	AppliedMetadata string `json:"appliedMetadata,omitempty"`
 }
 
 // PluginState is the state of a plugin in the cluster.

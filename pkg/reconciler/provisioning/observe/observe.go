@@ -94,6 +94,7 @@ func Written(p *v1alpha1.Provisioning, given Given) plan.Seen {
 		Replace:         p.Spec.ReplacePolicy,
 		Limits: plan.Limits{Attempts: site.MaxAttempts, History: site.RunHistory, HistoryAge: site.RunHistoryAge, Runs: site.MaxRuns,
 			Drain: p.Spec.Timeouts.DrainTimeout(), UpgradeDrain: p.Spec.DrainTimeout(), Run: p.Spec.Timeouts.InstallTimeout()},
+		NodeLabels:  site.NodeLabels.Rules(),
 		Upgrade:     p.Spec.Upgrade,
 		Unapplied:   plan.Unapplied(p),
 		Unconfirmed: plan.UnconfirmedIn(&p.Status),

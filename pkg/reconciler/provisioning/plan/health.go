@@ -76,7 +76,7 @@ func (s Seen) reportHealth(n contract.Node, prev, next *v1alpha1.NodeStatus) {
 	if prev == nil || prev.Host != next.Host {
 		prev = &v1alpha1.NodeStatus{}
 	}
-	next.Version, next.Unschedulable = prev.Version, prev.Unschedulable
+	next.Version, next.Unschedulable, next.AppliedMetadata = prev.Version, prev.Unschedulable, prev.AppliedMetadata
 	was := healthOf(*prev)
 	set := func(state v1alpha1.NodeState, at *metav1.Time, message string) {
 		if next.State == v1alpha1.NodeReady {
@@ -93,7 +93,7 @@ func (s Seen) reportHealth(n contract.Node, prev, next *v1alpha1.NodeStatus) {
 		seen = s.Health.Nodes[n.Name]
 	}
 	if seen.Version != "" {
-		next.Version, next.Unschedulable = seen.Version, seen.Unschedulable
+		next.Version, next.Unschedulable, next.AppliedMetadata = seen.Version, seen.Unschedulable, seen.Applied
 	}
 	busy := s.worksOn(n)
 	switch {

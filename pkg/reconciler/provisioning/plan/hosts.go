@@ -11,6 +11,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/nodemeta"
 )
 
 // Reasons of the conditions for hosts.
@@ -38,6 +39,10 @@ func reportNodes(status *v1alpha1.ProvisioningStatus, s Seen, now time.Time) {
 		next := v1alpha1.NodeStatus{
 			Name: n.Name, Roles: n.Roles, Host: n.Host, Address: n.Address, NodeSet: n.Set,
 			State: s.nodeState(n, why != "", before), Problem: cut(cmp.Or(why, h.Trouble), longestProblem),
+			HostLabels: nodemeta.FromHost(h.Labels, s.NodeLabels),
+		}
+		if was := statusOf(n.Name, before); h.Gone && was != nil && was.Host == n.Host {
+			next.HostLabels = was.HostLabels // the node may be there without its host
 		}
 		if next.State == v1alpha1.NodeReady || next.State == v1alpha1.NodeLost && s.isMember(n.Host) {
 			s.reportHealth(n, statusOf(n.Name, before), &next)

@@ -103,6 +103,8 @@ type Seen struct {
 	Replace v1alpha1.ReplacePolicy
 	// Upgrade describes how an upgrade goes from node to node.
 	Upgrade v1alpha1.UpgradeSpec
+	// NodeLabels are the names of the Nodes' labels by those of the hosts' labels from which they come; nil: none.
+	NodeLabels map[string]string
 	// RemoveFirst means that nodes are removed before others are added, because there is no host for
 	// the new nodes. It is observed together with Hosts.
 	RemoveFirst bool

@@ -1,0 +1,49 @@
+package nodemeta
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	secretinformer "knative.dev/pkg/client/injection/kube/informers/core/v1/secret/filtered"
+	"knative.dev/pkg/configmap"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/logging"
+	"knative.dev/pkg/reconciler"
+
+	"github.com/akraino-icn/bpa/pkg/access/cluster"
+	provisioninginformer "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/provisioning"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/reconciler/events"
+)
+
+// clusters is the number of clusters that are worked on at the same time. Most of the time is spent waiting for them.
+const clusters = 8
+
+// NewController creates the reconciler with its clients and informers. The constructor of package provisioning limits
+// what the informers read: call it too.
+func NewController(ctx context.Context, _ configmap.Watcher) *controller.Impl {
+	logger := logging.FromContext(ctx)
+	provisionings, secrets := provisioninginformer.Get(ctx), secretinformer.Get(ctx, contract.LabelCluster)
+	r := &Reconciler{provisionings: provisionings.Lister(), secrets: secrets.Lister(), connect: cluster.Connect, recorder: events.NewRecorder(ctx, "nodemeta-controller")}
+	r.PromoteFunc = func(bucket reconciler.Bucket, enqueue func(reconciler.Bucket, types.NamespacedName)) error {
+		all, err := r.provisionings.List(labels.Everything())
+		for _, p := range all {
+			enqueue(bucket, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+		}
+		return err
+	}
+	impl := controller.NewContext(ctx, r, controller.ControllerOptions{
+		WorkQueueName: "github.com.akraino-icn.bpa.pkg.reconciler.nodemeta.Reconciler", Logger: logger, Concurrency: clusters,
+	})
+	for informer, enqueue := range map[cache.SharedIndexInformer]func(any){
+		provisionings.Informer(): impl.Enqueue,
+		secrets.Informer():       impl.EnqueueLabelOfNamespaceScopedResource("", contract.LabelCluster),
+	} {
+		if _, err := informer.AddEventHandler(controller.HandleAll(enqueue)); err != nil {
+			logger.Fatalw("Cannot add an event handler", "error", err)
+		}
+	}
+	return impl
+}
