@@ -14,7 +14,7 @@ header=hack/boilerplate.go.txt
 tool() { go tool -modfile=hack/tools/go.mod "$@"; }
 
 echo "deep copies"
-tool deepcopy-gen --go-header-file "$header" --output-file zz_generated.deepcopy.go ./pkg/apis/bpa/v1alpha1
+tool deepcopy-gen --go-header-file "$header" --output-file zz_generated.deepcopy.go ./pkg/apis/bpa/v1alpha1 ./pkg/runs/tekton
 
 # Replace the old client only when the new one is complete.
 new=$(mktemp -d)

@@ -11,7 +11,7 @@ trap 'rm -rf "$copy"' EXIT
 cp -r go.mod go.sum hack pkg config docs tekton plugins "$copy"
 "$copy/hack/update-codegen.sh" "$copy" >/dev/null
 
-if ! diff -ru pkg/apis "$copy/pkg/apis" || ! diff -ru pkg/client "$copy/pkg/client" ||
+if ! diff -ru pkg/apis "$copy/pkg/apis" || ! diff -ru pkg/client "$copy/pkg/client" || ! diff -ru pkg/runs "$copy/pkg/runs" ||
   ! diff -ru config "$copy/config" || ! diff -u docs/api.md "$copy/docs/api.md"; then
   echo "generated files are stale: run make generate and commit the changes" >&2
   exit 1

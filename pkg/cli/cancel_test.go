@@ -6,17 +6,18 @@ import (
 	"testing"
 	"time"
 
-	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"knative.dev/pkg/apis"
+	duckv1 "knative.dev/pkg/apis/duck/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton"
 )
 
 // cancelled returns a cluster in which the task kubespray of a run works, and the objects of the run.
@@ -48,7 +49,7 @@ func stop(w *terminal, run *tekton.PipelineRun, task *tekton.TaskRun, pod *corev
 		w.awaitWatch()
 	}
 	set(w, task, func(t *tekton.TaskRun) {
-		t.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "TaskRunCancelled"})
+		t.Status.Conditions = duckv1.Conditions{{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "TaskRunCancelled"}}
 	})
 	w.await("TaskRun " + task.Name + " has ended")
 	set(w, run, endsWith("Cancelled", "it was cancelled"))

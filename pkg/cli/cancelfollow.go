@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"knative.dev/pkg/apis"
+
+	"github.com/akraino-icn/bpa/pkg/runs/tekton"
 )
 
 // slowStop is the time after which a run that has not stopped is unusual. Kubernetes gives a pod 30

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton"
 )
 
 // describeRun names an active run: "PipelineRun edge-1-install-2 (install, attempt 2, running for 03:12)".

@@ -12,11 +12,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"golang.org/x/term"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton"
 )
 
 type resetOptions struct {

@@ -10,13 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
@@ -84,7 +85,7 @@ func (r *resets) checkObjects(run *tekton.PipelineRun) {
 	if diff := cmp.Diff(want, request.NodesOf(nil)); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
-	checked := run.DeepCopy()
+	checked := convert.ToTekton(run)
 	checked.OwnerReferences = nil
 	checked.SetDefaults(t.Context())
 	if err := checked.Validate(t.Context()); err != nil {

@@ -7,17 +7,18 @@ import (
 	"testing"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"knative.dev/pkg/apis"
+	duckv1 "knative.dev/pkg/apis/duck/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton"
 )
 
 // usedHost returns a free host that the deleted Provisioning edge-9 has used.
@@ -108,7 +109,7 @@ func (r *resets) end(run *tekton.PipelineRun, states contract.HostStates, failur
 	}
 	now := &tekton.PipelineRun{}
 	r.get(run.Name, now)
-	now.Status.SetCondition(&condition)
+	now.Status.Conditions = duckv1.Conditions{condition}
 	r.update(now)
 }
 

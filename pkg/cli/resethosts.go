@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	hostfacts "github.com/akraino-icn/bpa/pkg/hosts/facts"
 	"github.com/akraino-icn/bpa/pkg/hosts/networkdata"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton"
 )
 
 // resetTargets are the hosts to reset, in the order of their names, and all hosts of the namespace.

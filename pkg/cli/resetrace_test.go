@@ -7,14 +7,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"knative.dev/pkg/apis"
+	duckv1 "knative.dev/pkg/apis/duck/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	hostfacts "github.com/akraino-icn/bpa/pkg/hosts/facts"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton"
 )
 
 // slowUser answers yes to the confirmation. Before the answer, meanwhile happens.
@@ -91,7 +92,7 @@ func (r *resets) addRun(name string, changes ...func(*tekton.PipelineRun)) {
 }
 
 func isDone(run *tekton.PipelineRun) {
-	run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "Failed"})
+	run.Status.Conditions = duckv1.Conditions{{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "Failed"}}
 }
 
 func isPending(run *tekton.PipelineRun) { run.Spec.Status = tekton.PipelineRunSpecStatusPending }

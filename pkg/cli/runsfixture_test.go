@@ -6,17 +6,18 @@ import (
 	"testing"
 	"time"
 
-	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"knative.dev/pkg/apis"
+	duckv1 "knative.dev/pkg/apis/duck/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton"
 )
 
 // noon is the time that the commands of a stopped terminal see.
@@ -60,7 +61,7 @@ func endsWith(reason, message string) func(*tekton.PipelineRun) {
 		if reason == "Succeeded" {
 			status = corev1.ConditionTrue
 		}
-		run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: status, Reason: reason, Message: message})
+		run.Status.Conditions = duckv1.Conditions{{Type: apis.ConditionSucceeded, Status: status, Reason: reason, Message: message}}
 		run.Status.CompletionTime = &metav1.Time{Time: run.Status.StartTime.Add(4 * time.Minute)}
 	}
 }
@@ -84,7 +85,7 @@ func taskOf(run *tekton.PipelineRun, task string) *tekton.TaskRun {
 
 // failsWith ends a TaskRun with the failure that the task reports.
 func failsWith(task *tekton.TaskRun, failure string) *tekton.TaskRun {
-	task.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "Failed"})
+	task.Status.Conditions = duckv1.Conditions{{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "Failed"}}
 	task.Status.Results = []tekton.TaskRunResult{{Name: contract.ResultFailure, Value: *tekton.NewStructuredValues(failure)}}
 	return task
 }

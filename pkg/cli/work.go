@@ -6,13 +6,13 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/tektoncd/pipeline/pkg/apis/pipeline"
-	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton"
 )
 
 // work is all that may work on the hosts of one cluster. The controller starts no run before all of

@@ -1,10 +1,10 @@
 package runs
 
 import (
-	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"knative.dev/pkg/apis"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton"
 )
 
 // AnnotationNodesKey, on a run, is the fingerprint of the public part of the cluster's own SSH key, with which the

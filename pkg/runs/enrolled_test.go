@@ -4,19 +4,20 @@ import (
 	"testing"
 	"time"
 
-	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"knative.dev/pkg/apis"
+	duckv1 "knative.dev/pkg/apis/duck/v1"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton"
 )
 
 func TestEnrolled(t *testing.T) {
 	at := time.Date(2026, 11, 28, 3, 0, 0, 0, time.UTC)
 	run := func(hour int, status corev1.ConditionStatus, key string) *tekton.PipelineRun {
 		r := &tekton.PipelineRun{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationNodesKey: key}}}
-		r.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: status})
+		r.Status.Conditions = duckv1.Conditions{{Type: apis.ConditionSucceeded, Status: status}}
 		if status != corev1.ConditionUnknown {
 			r.Status.CompletionTime = &metav1.Time{Time: at.Add(time.Duration(hour) * time.Hour)}
 		}

@@ -9,16 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 )
 
 // TestSpec checks for each operation that Tekton accepts the run, that each task has an account of
 // its own and a token only if it needs one, and that no task runs as root.
 func TestSpec(t *testing.T) {
 	for _, operation := range contract.Operations {
-		run := &tekton.PipelineRun{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "site", Name: "edge-1-" + operation.Name},
-			Spec:       Run{Name: "edge-1", Operation: operation, Release: "v2.31.0", SSHSecret: "key", Timeout: time.Hour}.Spec(Param("more", "value")),
-		}
+		run := convert.Make(metav1.ObjectMeta{Namespace: "site", Name: "edge-1-" + operation.Name},
+			Run{Name: "edge-1", Operation: operation, Release: "v2.31.0", SSHSecret: "key", Timeout: time.Hour}.Spec(Param("more", "value")))
 		run.SetDefaults(t.Context())
 		if err := run.Validate(t.Context()); err != nil {
 			t.Errorf("%s: Tekton refuses the run: %v", operation.Name, err)

@@ -57,6 +57,9 @@ var layers = []layer{
 	{folder: "pkg/backup/", ours: []string{"pkg/contract/", "pkg/depot/protocol/"}, foreign: []string{"filippo.io/age/"}},
 	{folder: "pkg/software/", ours: []string{"pkg/admission/", "pkg/apis/", "pkg/contract/", "pkg/depot/protocol/"}, foreign: []string{"k8s.io/apimachinery/", "pault.ag/go/debian/version"}},
 	{folder: "pkg/shrink/", ours: []string{"pkg/contract/"}, foreign: []string{}},
+	// Tekton's own types import gRPC, CEL and OpenTelemetry, which kubectl bpa has no room for.
+	{folder: "pkg/runs/tekton/", foreign: []string{"github.com/tektoncd/pipeline/pkg/apis/pipeline/", "k8s.io/api/", "k8s.io/apimachinery/", "knative.dev/pkg/apis/"}},
+	{folder: "pkg/runs/tekton/convert/", ours: []string{"pkg/runs/tekton/"}, foreign: []string{"github.com/tektoncd/pipeline/pkg/apis/pipeline/v1/", "k8s.io/apimachinery/pkg/apis/meta/"}},
 	{folder: "pkg/runs/", ours: []string{"pkg/contract/"}, foreign: []string{"github.com/tektoncd/pipeline/pkg/apis/", "k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/utils/ptr/", "knative.dev/pkg/apis/"}},
 	{folder: "pkg/machine/", ours: []string{"pkg/contract/"}, foreign: []string{}},
 	{folder: "pkg/check/", ours: []string{"pkg/contract/", "pkg/machine/"}, foreign: []string{}},
@@ -263,12 +266,13 @@ func TestDepotKnowsNoKubernetes(t *testing.T) {
 
 // TestProgramsStaySmall checks that programs do not contain libraries that they do not need: the
 // depot starts before Kubernetes does, the pod of kubespray does not need the library of the
-// controller, and the controller and the webhook render no charts.
+// controller, the controller and the webhook render no charts, and kubectl bpa has a limit (hack/plugin-builds.sh).
 func TestProgramsStaySmall(t *testing.T) {
 	depcheck.AssertNoDependency(t, map[string][]string{
-		module + "cmd/depot":      {"k8s.io/client-go/kubernetes", "knative.dev/pkg/injection/sharedmain"},
-		module + "cmd/controller": {"helm.sh/helm/v3/pkg/engine"}, // rendering a chart takes time and memory without a limit
-		module + "cmd/webhook":    {"helm.sh/helm/v3/pkg/engine"},
-		module + "cmd/kubespray":  {"knative.dev/pkg/injection/sharedmain", "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"},
+		module + "cmd/depot":       {"k8s.io/client-go/kubernetes", "knative.dev/pkg/injection/sharedmain"},
+		module + "cmd/controller":  {"helm.sh/helm/v3/pkg/engine"}, // rendering a chart takes time and memory without a limit
+		module + "cmd/webhook":     {"helm.sh/helm/v3/pkg/engine"},
+		module + "cmd/kubectl-bpa": {"github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"},
+		module + "cmd/kubespray":   {"knative.dev/pkg/injection/sharedmain", "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"},
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 )
 
 // siteKey is the Secret with the SSH key that opens all hosts of a site.
@@ -28,7 +29,7 @@ func TestPodsWithCodeOfUsersHoldNoForeignKey(t *testing.T) {
 	own := []string{contract.NodesKeyName("edge-1"), contract.BackupKeyName("edge-1"), contract.VarsKeyName("edge-1"), "vars"}
 	enrolls := 0
 	for _, operation := range contract.Operations {
-		run := resources.MakePipelineRun(p, resources.Run{Operation: operation.Name, Number: 1, Enroll: true, Plugins: true})
+		run := convert.ToTekton(resources.MakePipelineRun(p, resources.Run{Operation: operation.Name, Number: 1, Enroll: true, Plugins: true}))
 		for task, secrets := range secretsOfPods(t, operation, run.Spec) {
 			for _, secret := range secrets {
 				switch {

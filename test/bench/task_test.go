@@ -23,6 +23,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 	"github.com/akraino-icn/bpa/test/site"
 )
 
@@ -75,7 +76,10 @@ func checkContacts(t *testing.T, s *site.Site, name, log string) {
 // taskRun returns a run of the task kubespray alone, as the Pipeline of a Provisioning runs it.
 func taskRun(namespace, name, release string) *tekton.TaskRun {
 	operation := contract.OperationOf(contract.OperationAddNodes)
-	whole := runs.Run{Name: name, Operation: operation, Release: release, SSHSecret: "ssh-key", Timeout: 2 * limit}.Spec()
+	whole := convert.Make(metav1.ObjectMeta{}, runs.Run{Name: name, Operation: operation, Release: release, SSHSecret: "ssh-key", Timeout: 2 * limit}.Spec()).Spec
+	param := func(name, value string) tekton.Param {
+		return tekton.Param{Name: name, Value: *tekton.NewStructuredValues(value)}
+	}
 	pod := whole.TaskRunTemplate.PodTemplate
 	pod.AutomountServiceAccountToken = ptr.To(true)
 	return &tekton.TaskRun{
@@ -83,10 +87,10 @@ func taskRun(namespace, name, release string) *tekton.TaskRun {
 		Spec: tekton.TaskRunSpec{
 			ServiceAccountName: contract.ServiceAccountName(name, contract.TaskKubespray),
 			TaskRef: &tekton.TaskRef{ResolverRef: tekton.ResolverRef{Resolver: "cluster", Params: tekton.Params{
-				runs.Param("kind", "task"), runs.Param("name", taskKubespray().OfRelease(release)), runs.Param("namespace", runs.Namespace),
+				param("kind", "task"), param("name", taskKubespray().OfRelease(release)), param("namespace", runs.Namespace),
 			}}},
 			Params: tekton.Params{
-				runs.Param(contract.ParamProvisioning, name), runs.Param("run", name), runs.Param(contract.ParamPlaybook, operation.Playbook),
+				param(contract.ParamProvisioning, name), param("run", name), param(contract.ParamPlaybook, operation.Playbook),
 			},
 			Workspaces:  whole.Workspaces,
 			PodTemplate: pod,

@@ -28,6 +28,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/cli"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 )
 
 // attacked is the namespace of the attacks. Its users are eve, with Kubernetes' role edit, ed, with only BPA's
@@ -352,14 +353,14 @@ func runAttacks(t *testing.T) []attack {
 		return as("system:serviceaccount:bpa-system:bpa-controller", text, "create", "--dry-run=server", "-f", "-")
 	}
 	changed := func(namespace string, change func(*tekton.PipelineRunSpec)) func(*testing.T) string {
-		spec := runs.Run{Name: "edge-1", Operation: contract.OperationOf(contract.OperationInstall), SSHSecret: "ssh-key", Timeout: time.Hour}.Spec()
+		spec := convert.Make(metav1.ObjectMeta{}, runs.Run{Name: "edge-1", Operation: contract.OperationOf(contract.OperationInstall), SSHSecret: "ssh-key", Timeout: time.Hour}.Spec()).Spec
 		change(&spec)
 		return create(text("attack", namespace, spec))
 	}
 	var own []string
 	operations := append(slices.Clone(contract.Operations), contract.BackupOperation)
 	for _, o := range operations {
-		spec := runs.Run{Name: "edge-1", Operation: o, Release: "v2.31.0", SSHSecret: "ssh-key", Timeout: time.Hour, Plugins: true}.Spec(runs.Param(contract.ParamPlayed, "none"))
+		spec := convert.Make(metav1.ObjectMeta{}, runs.Run{Name: "edge-1", Operation: o, Release: "v2.31.0", SSHSecret: "ssh-key", Timeout: time.Hour, Plugins: true}.Spec(runs.Param(contract.ParamPlayed, "none"))).Spec
 		spec.TaskRunTemplate.ServiceAccountName = "default" // Tekton's webhook, which does not run here, writes it
 		own = append(own, text(o.Name, attacked, spec))
 	}
@@ -370,10 +371,10 @@ func runAttacks(t *testing.T) []attack {
 				Steps: []tekton.Step{{Name: "evil", Image: "registry.example/evil:v1"}},
 			}}}}}
 		}), pipelines},
-		{"S6: a Pipeline of another namespace", changed(attacked, func(s *tekton.PipelineRunSpec) { s.PipelineRef.Params[2] = runs.Param("namespace", attacked) }), pipelines},
-		{"S6: another Pipeline", changed(attacked, func(s *tekton.PipelineRunSpec) { s.PipelineRef.Params[1] = runs.Param("name", "evil") }), pipelines},
+		{"S6: a Pipeline of another namespace", changed(attacked, func(s *tekton.PipelineRunSpec) { s.PipelineRef.Params[2].Value = *tekton.NewStructuredValues(attacked) }), pipelines},
+		{"S6: another Pipeline", changed(attacked, func(s *tekton.PipelineRunSpec) { s.PipelineRef.Params[1].Value = *tekton.NewStructuredValues("evil") }), pipelines},
 		{"S6: two names of a Pipeline", changed(attacked, func(s *tekton.PipelineRunSpec) {
-			s.PipelineRef.Params = append(s.PipelineRef.Params, runs.Param("name", "bpa-reset"))
+			s.PipelineRef.Params = append(s.PipelineRef.Params, tekton.Param{Name: "name", Value: *tekton.NewStructuredValues("bpa-reset")})
 		}), pipelines},
 		{"S6: a Pipeline from elsewhere", changed(attacked, func(s *tekton.PipelineRunSpec) { s.PipelineRef.Resolver = "git" }), pipelines},
 		{"S6: a Pipeline of the namespace", changed(attacked, func(s *tekton.PipelineRunSpec) { s.PipelineRef = &tekton.PipelineRef{Name: "bpa-install"} }), pipelines},

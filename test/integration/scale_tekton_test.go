@@ -35,6 +35,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
 	"github.com/akraino-icn/bpa/pkg/tasks/selecthosts"
@@ -217,7 +218,7 @@ func (f *fakeTekton) playTask(ctx context.Context, run *tekton.PipelineRun, clus
 
 // requestOf reads the request of a run, as its pods do.
 func (f *fakeTekton) requestOf(ctx context.Context, run *tekton.PipelineRun) (r contract.Request, err error) {
-	name, uid := runs.RequestOf(run)
+	name, uid := runs.RequestOf(convert.Run(run))
 	cm, err := f.kube.CoreV1().ConfigMaps(run.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return r, err

@@ -17,6 +17,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/reconciler/backup/plan"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
@@ -91,7 +92,8 @@ func (r *Reconciler) observeRun(ctx context.Context, b *v1alpha1.Backup, seen *p
 // makeRun converts a run. A run counts as active until the results of its task are in the cache.
 func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) *plan.Run {
 	condition := run.Status.GetCondition(apis.ConditionSucceeded)
-	made := &plan.Run{State: runs.StateOf(condition), Completed: runs.Completed(run), Tasks: runs.Tasks(run, taskRuns)}
+	seen := convert.Run(run)
+	made := &plan.Run{State: runs.StateOf(condition), Completed: runs.Completed(seen), Tasks: runs.Tasks(seen, convert.TaskRuns(taskRuns))}
 	if condition != nil {
 		made.Reason, made.Message = condition.Reason, condition.Message
 	}

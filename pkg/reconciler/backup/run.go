@@ -28,6 +28,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/nodeskey"
 	"github.com/akraino-icn/bpa/pkg/reconciler/owned"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 )
 
 // annotationDepot, on a run, is the address of the depot in which it stores the backup.
@@ -109,7 +110,7 @@ func (r *Reconciler) nodesKey(ctx context.Context, p *v1alpha1.Provisioning) (fi
 			own = append(own, run)
 		}
 	}
-	return fingerprint, !runs.Enrolled(own, fingerprint), nil
+	return fingerprint, !runs.Enrolled(convert.Runs(own), fingerprint), nil
 }
 
 // adopt writes into the status what the run was started with.
@@ -199,7 +200,7 @@ func makePipelineRun(b *v1alpha1.Backup, p *v1alpha1.Provisioning, depot, recipi
 	}
 	spec := runs.Run{Name: p.Name, Request: requestName(b), Operation: contract.BackupOperation, SSHSecret: contract.NodesKeyName(p.Name), SiteSSHSecret: siteKey, Timeout: timeout}.Spec(
 		runs.Param(contract.ParamArtifact, artifactOf(b).Name), runs.Param(contract.ParamRecipient, recipient))
-	return &tekton.PipelineRun{ObjectMeta: m, Spec: spec}
+	return convert.Make(m, spec)
 }
 
 // recipient returns the public key for the backups of a cluster. If there is no key pair, it makes one.

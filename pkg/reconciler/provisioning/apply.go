@@ -23,6 +23,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 )
 
 // apply applies the chosen step. It is idempotent.
@@ -109,12 +110,12 @@ func (r *Reconciler) createRun(ctx context.Context, p *v1alpha1.Provisioning, se
 	if next.Request.Software != nil {
 		asked = next.Request.Software.Asked
 	}
-	run := resources.MakePipelineRun(p, resources.Run{
+	run := convert.ToTekton(resources.MakePipelineRun(p, resources.Run{
 		Release: release, Restore: restore, Asked: asked, PluginsDigest: contract.PluginsDigest(next.Request.Plugins), Unaccelerated: next.Request.Unaccelerated != "",
 		Operation: next.Operation, Replaces: next.Replaces, Number: next.Number, Request: uid, Attempt: next.Attempt, Played: next.Played, Plugins: next.Plugins,
 		Digest: seen.Digest, Inputs: cmp.Or(next.Inputs, seen.Inputs), Retry: seen.Retry, CSR: csr,
 		SSHKey: seen.SSHKey.Fingerprint, SSHSecret: seen.SSHKey.Version, NodesKey: nodesKey, Enroll: enroll,
-	})
+	}))
 	_, err = r.tekton.TektonV1().PipelineRuns(p.Namespace).Create(ctx, run, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return true, r.adopt(ctx, p, run)

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -12,6 +11,7 @@ import (
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 )
 
 // backingUp returns a Backup of this Provisioning whose run is active.
@@ -68,7 +68,7 @@ func TestWhatDoesNotWaitForABackup(t *testing.T) {
 func TestBackupThatNoCacheShows(t *testing.T) {
 	w, p := upgrading(t)
 	spec := runs.Run{Name: p.Name, Operation: contract.BackupOperation}.Spec()
-	w.add(t, &tekton.PipelineRun{ObjectMeta: metav1.ObjectMeta{Name: "nightly-backup", Namespace: site, Labels: map[string]string{contract.LabelBackup: "nightly"}}, Spec: spec}, false)
+	w.add(t, convert.Make(metav1.ObjectMeta{Name: "nightly-backup", Namespace: site, Labels: map[string]string{contract.LabelBackup: "nightly"}}, spec), false)
 	_ = w.visit(t, at)
 	if w.runNamed(t, "edge-1-upgrade-control-plane-2") != nil {
 		t.Error("the run started beside the run of a Backup")

@@ -17,6 +17,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/observe"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 )
 
 // TestWaker: a change of a host or a Secret enqueues the affected Provisionings. It does not
@@ -209,13 +210,13 @@ func TestStrip(t *testing.T) {
 	tr.Status.TaskSpec = &tekton.TaskSpec{Description: "long"}
 	tr.Status.Steps = []tekton.StepState{{Name: "x"}}
 
-	want := observe.MakeRun(pr.DeepCopy(), []*tekton.TaskRun{tr.DeepCopy()})
+	want := observe.MakeRun(convert.Run(pr.DeepCopy()), convert.TaskRuns([]*tekton.TaskRun{tr.DeepCopy()}))
 	for _, o := range []any{pr, tr} {
 		if _, err := caches.Strip(o); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(want, observe.MakeRun(pr, []*tekton.TaskRun{tr})); diff != "" {
+	if diff := cmp.Diff(want, observe.MakeRun(convert.Run(pr), convert.TaskRuns([]*tekton.TaskRun{tr}))); diff != "" {
 		t.Errorf("(-whole +stripped):\n%s", diff)
 	}
 	if want.Tasks[0].Failure == nil || want.Tasks[0].Failure.Host != "master-1" {

@@ -42,6 +42,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/reconciler/caches"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
@@ -77,7 +78,7 @@ func run(p *v1alpha1.Provisioning, n int32, changes ...func(*tekton.PipelineRun)
 	}
 	digest, _ := from.Digest(request)
 	inputs, _ := from.Inputs(p, request)
-	pr := resources.MakePipelineRun(p, resources.Run{Number: n, Attempt: n, Digest: digest, Inputs: inputs, CSR: "csr", Enroll: true})
+	pr := convert.ToTekton(resources.MakePipelineRun(p, resources.Run{Number: n, Attempt: n, Digest: digest, Inputs: inputs, CSR: "csr", Enroll: true}))
 	pr.UID = "uid-run"
 	pr.Status.StartTime = &metav1.Time{Time: now.Add(-time.Minute)}
 	for _, change := range changes {

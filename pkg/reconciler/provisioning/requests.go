@@ -18,6 +18,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 )
 
 // Each run has the ConfigMaps with its request and for its outcome for itself. They are written before the run, which names
@@ -74,7 +75,7 @@ func (r *Reconciler) ownRequests(ctx context.Context, p *v1alpha1.Provisioning) 
 		return fmt.Errorf("list PipelineRuns: %w", err)
 	}
 	for _, run := range all {
-		name, uid := runs.RequestOf(run)
+		name, uid := runs.RequestOf(convert.Run(run))
 		cm, err := r.configMap(p, name) // nil if it belongs to the run already
 		if err != nil {
 			return err

@@ -19,6 +19,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
@@ -99,7 +100,7 @@ func TestRequestOfARun(t *testing.T) {
 	w := newFixture(t, fitting(), []runtime.Object{edge(retriedOnce), sshKey()}, nil)
 	w.settle(t)
 	pr, cm := w.runNamed(t, "edge-1-install-1"), w.configMap(t, "edge-1-run-1")
-	if name, uid := runs.RequestOf(pr); name != cm.Name || uid == "" || uid != cm.UID {
+	if name, uid := runs.RequestOf(convert.Run(pr)); name != cm.Name || uid == "" || uid != cm.UID {
 		t.Errorf("the run has the request %s %s, want %s %s", name, uid, cm.Name, cm.UID)
 	}
 	if cm.Immutable == nil || !*cm.Immutable || len(cm.OwnerReferences) != 1 || cm.OwnerReferences[0].Kind != "PipelineRun" || cm.OwnerReferences[0].BlockOwnerDeletion != nil {
@@ -140,7 +141,7 @@ func TestRequestsThatCameToNoRun(t *testing.T) {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	cm := w.configMap(t, "edge-1-run-1")
-	if _, uid := runs.RequestOf(w.runNamed(t, "edge-1-install-1")); uid != cm.UID || w.request(t).PodSubnet != edge().Spec.PodSubnet {
+	if _, uid := runs.RequestOf(convert.Run(w.runNamed(t, "edge-1-install-1"))); uid != cm.UID || w.request(t).PodSubnet != edge().Spec.PodSubnet {
 		t.Errorf("the run has the request %s, want %s with the spec of now: %+v", uid, cm.UID, cm.Data)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/observe"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 )
 
 func selector(p *v1alpha1.Provisioning) labels.Selector {
@@ -35,7 +36,7 @@ func (r *Reconciler) observeRuns(p *v1alpha1.Provisioning, seen *plan.Seen) erro
 	if err != nil {
 		return fmt.Errorf("list TaskRuns: %w", err)
 	}
-	observe.SortOut(p, runs, taskRuns, seen)
+	observe.SortOut(p, convert.Runs(runs), convert.TaskRuns(taskRuns), seen)
 	return nil
 }
 
@@ -119,7 +120,7 @@ func (r *Reconciler) observeRunsLive(ctx context.Context, p *v1alpha1.Provisioni
 		return nil, fmt.Errorf("list TaskRuns: %w", err)
 	}
 	all := observe.Pointers(taskRuns.Items)
-	observe.SortOut(p, observe.Pointers(runs.Items), all, seen)
+	observe.SortOut(p, convert.Runs(observe.Pointers(runs.Items)), convert.TaskRuns(all), seen)
 	return all, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/nodeskey"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
@@ -87,5 +88,5 @@ func (r *Reconciler) ensureNodesKey(ctx context.Context, p *v1alpha1.Provisionin
 		return "", false, fmt.Errorf("list PipelineRuns: %w", err)
 	}
 	own := slices.DeleteFunc(slices.Clone(all), func(run *tekton.PipelineRun) bool { return !metav1.IsControlledBy(run, p) })
-	return fingerprint, !runs.Enrolled(own, fingerprint), nil
+	return fingerprint, !runs.Enrolled(convert.Runs(own), fingerprint), nil
 }

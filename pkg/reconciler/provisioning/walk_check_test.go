@@ -17,6 +17,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
@@ -266,7 +267,7 @@ func (w *simSite) tooMany() string {
 func (w *simSite) requestsUnlike() string {
 	of := map[types.UID]string{}
 	for _, run := range simList[*tekton.PipelineRun](w.server, kindRun) {
-		request, uid := runs.RequestOf(run)
+		request, uid := runs.RequestOf(convert.Run(run))
 		cm, outcome := simStored[*corev1.ConfigMap](w.server, kindConfigMap, request), w.outcomeOf(run)
 		if cm == nil || cm.UID != uid {
 			return fmt.Sprintf("run %s has not its request %s %s: %+v", run.Name, request, uid, cm)

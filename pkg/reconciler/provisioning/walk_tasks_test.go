@@ -26,6 +26,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/renderinventory"
 	"github.com/akraino-icn/bpa/pkg/tasks/selecthosts"
@@ -79,7 +80,7 @@ func (w *simSite) runTask(j *simJob, run *tekton.PipelineRun, name string) error
 
 // requestOf reads the request of a run, as its pods do.
 func (w *simSite) requestOf(run *tekton.PipelineRun) (r contract.Request, err error) {
-	name, uid := runs.RequestOf(run)
+	name, uid := runs.RequestOf(convert.Run(run))
 	cm := simStored[*corev1.ConfigMap](w.server, kindConfigMap, name)
 	if cm == nil || cm.UID != uid {
 		return r, task.Because(contract.ReasonInvalidRequest, notFound(kindConfigMap, name))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -46,7 +47,7 @@ func stepsOf(run *tekton.PipelineRun) (names []string) {
 	plugins := slices.ContainsFunc(run.Spec.Params, func(p tekton.Param) bool { return p.Name == contract.ParamPlugins && p.Value.StringVal == "true" })
 	operation := contract.OperationOf(run.Labels[contract.LabelOperation])
 	for _, s := range operation.Steps {
-		if s.Task == contract.TaskEnroll && !runs.Enrolls(run) {
+		if s.Task == contract.TaskEnroll && !runs.Enrolls(convert.Run(run)) {
 			continue
 		}
 		if s.Task != contract.TaskInstallPlugins || operation.Name == contract.OperationPlugins || plugins {

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"knative.dev/pkg/apis"
@@ -16,6 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton"
 )
 
 // SortOut puts the runs of this Provisioning into seen.Runs and seen.Software.Runs, oldest first. It puts the objects that

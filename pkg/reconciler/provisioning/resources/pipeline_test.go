@@ -14,6 +14,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 )
 
 // read reads a file of tekton/. It rejects unknown fields, as the API server does.
@@ -63,7 +64,7 @@ func checkPipelineAndRun(t *testing.T, operation contract.Operation) {
 	p.Spec.Kubespray.VarsFrom = []v1alpha1.VarsSource{{SecretRef: v1alpha1.SecretKeyRef{Name: "registry"}}}
 	enrolls := of
 	enrolls.Enroll = true
-	run := MakePipelineRun(p, enrolls)
+	run := convert.ToTekton(MakePipelineRun(p, enrolls))
 	compare := func(what string, want, got []string) {
 		t.Helper()
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -73,14 +74,14 @@ func checkPipelineAndRun(t *testing.T, operation contract.Operation) {
 	checkParams(t, "run", pipeline.Spec.Params, run.Spec.Params)
 	released := of
 	released.Release = "v2.31.0"
-	checkParams(t, "run of a release", pipeline.Spec.Params, MakePipelineRun(provisioning(), released).Spec.Params)
+	checkParams(t, "run of a release", pipeline.Spec.Params, convert.ToTekton(MakePipelineRun(provisioning(), released)).Spec.Params)
 	if operation.Pipeline == contract.PipelineInstall {
 		of.Played = "sha256:0"
-		checkParams(t, "run after a playbook that succeeded", pipeline.Spec.Params, MakePipelineRun(provisioning(), of).Spec.Params)
+		checkParams(t, "run after a playbook that succeeded", pipeline.Spec.Params, convert.ToTekton(MakePipelineRun(provisioning(), of)).Spec.Params)
 	}
 	compare("workspaces of the run", names(pipeline.Spec.Workspaces, func(w tekton.PipelineWorkspaceDeclaration) string { return w.Name }),
 		names(run.Spec.Workspaces, func(w tekton.WorkspaceBinding) string { return w.Name }))
-	plain := names(MakePipelineRun(provisioning(), of).Spec.Workspaces, func(w tekton.WorkspaceBinding) string { return w.Name })
+	plain := names(convert.ToTekton(MakePipelineRun(provisioning(), of)).Spec.Workspaces, func(w tekton.WorkspaceBinding) string { return w.Name })
 	for _, w := range pipeline.Spec.Workspaces {
 		if missing := !slices.Contains(plain, w.Name); missing != slices.Contains([]string{contract.WorkspaceVars, contract.WorkspaceSiteSSH}, w.Name) || missing && !w.Optional {
 			t.Errorf("without variables in Secrets and without new hosts, workspace %s is missing: %t; it is optional: %t", w.Name, missing, w.Optional)

@@ -22,6 +22,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton/convert"
 )
 
 type masters = []map[string]v1alpha1.Master
@@ -63,7 +64,7 @@ func TestMakePipelineRun(t *testing.T) {
 		p.Spec.Timeouts.Install = &metav1.Duration{Duration: 3 * time.Hour}
 		p.Spec.SSH.SecretName = "key"
 	})
-	run := MakePipelineRun(p, Run{Number: 7, Attempt: 2, Digest: "d", Inputs: "i", Retry: "r", CSR: "PEM", Enroll: true})
+	run := convert.ToTekton(MakePipelineRun(p, Run{Number: 7, Attempt: 2, Digest: "d", Inputs: "i", Retry: "r", CSR: "PEM", Enroll: true}))
 
 	if !metav1.IsControlledBy(run, p) || run.Name != "edge-1-install-7" || run.Namespace != "site" {
 		t.Errorf("run %s/%s owned by %v", run.Namespace, run.Name, run.OwnerReferences)
