@@ -87,7 +87,7 @@ var layers = []layer{
 	{folder: "pkg/tasks/plugins/", ours: []string{"pkg/artifacts/", "pkg/contract/", "pkg/depot/client/", "pkg/plugin/", "pkg/plugin/pack/", "pkg/plugin/render/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/podstart/", ours: []string{"pkg/contract/", "pkg/tasks/node/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/etcd/", ours: []string{"pkg/contract/", "pkg/ssh/", "pkg/tasks/node/", "pkg/tasks/task/"}},
-	{folder: "pkg/tasks/newcluster/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/machine/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},
+	{folder: "pkg/appcluster/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/machine/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/software/", ours: []string{"pkg/ansible/", "pkg/contract/", "pkg/ssh/", "pkg/tasks/playbook/", "pkg/tasks/task/"}},
 
 	// Work on the machines of a cluster, from what all operations share to the single operation.
@@ -105,9 +105,9 @@ var layers = []layer{
 
 	// The tasks: no task imports another one.
 	{folder: "pkg/tasks/backup/", ours: []string{"pkg/backup/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/inventory/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},
-	{folder: "pkg/tasks/collectkubeconfig/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/tasks/newcluster/", "pkg/tasks/node/", "pkg/tasks/task/"}},
-	{folder: "pkg/tasks/installplugins/", ours: []string{"pkg/access/", "pkg/ansible/", "pkg/contract/", "pkg/depot/client/", "pkg/plugin/", "pkg/plugin/cluster/", "pkg/plugin/render/", "pkg/tasks/kube/", "pkg/tasks/newcluster/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/plugins/", "pkg/tasks/task/"}},
-	{folder: "pkg/tasks/installsoftware/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/ssh/", "pkg/tasks/etcd/", "pkg/tasks/kube/", "pkg/tasks/newcluster/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/podstart/", "pkg/tasks/software/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/collectkubeconfig/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/appcluster/", "pkg/tasks/node/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/installplugins/", ours: []string{"pkg/access/", "pkg/ansible/", "pkg/contract/", "pkg/depot/client/", "pkg/plugin/", "pkg/plugin/cluster/", "pkg/plugin/render/", "pkg/tasks/kube/", "pkg/appcluster/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/plugins/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/installsoftware/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/ssh/", "pkg/tasks/etcd/", "pkg/tasks/kube/", "pkg/appcluster/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/podstart/", "pkg/tasks/software/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/kubespray/", ours: []string{"pkg/backup/", "pkg/contract/", "pkg/operate/join/", "pkg/operate/remove/", "pkg/operate/reset/", "pkg/operate/restore/", "pkg/operate/session/", "pkg/operate/upgrade/", "pkg/secretvars/", "pkg/tasks/node/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/kubespray/kubespraytest/", ours: []string{"pkg/ansible/process/", "pkg/contract/", "pkg/inventory/", "pkg/machine/", "pkg/operate/session/", "pkg/operate/session/sessiontest/", "pkg/ssh/", "pkg/ssh/sshtest/", "pkg/tasks/etcd/", "pkg/tasks/kubespray/", "pkg/tasks/node/", "pkg/tasks/podstart/"}},
 	{folder: "pkg/tasks/enroll/", ours: []string{"pkg/check/", "pkg/contract/", "pkg/machine/", "pkg/operate/session/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},

@@ -18,7 +18,7 @@ import (
 	"k8s.io/kubectl/pkg/drain"
 
 	"github.com/akraino-icn/bpa/pkg/access"
-	"github.com/akraino-icn/bpa/pkg/tasks/newcluster"
+	"github.com/akraino-icn/bpa/pkg/appcluster"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -45,8 +45,8 @@ type Drainer struct {
 }
 
 // Enter connects to the cluster as a user of its own. leave ends the access.
-func Enter(ctx context.Context, in Input, ports newcluster.Ports) (cluster Cluster, leave func(), err error) {
-	config, leave, err := newcluster.EnterAs(ctx, newcluster.Input{Request: in.Request, Nodes: in.Nodes, PrivateKey: in.PrivateKey, Limit: in.ConnectLimit},
+func Enter(ctx context.Context, in Input, ports appcluster.Ports) (cluster Cluster, leave func(), err error) {
+	config, leave, err := appcluster.EnterAs(ctx, appcluster.Input{Request: in.Request, Nodes: in.Nodes, PrivateKey: in.PrivateKey, Limit: in.ConnectLimit},
 		access.Software, in.SignLimit, ports)
 	if err != nil {
 		return nil, nil, err
@@ -55,7 +55,7 @@ func Enter(ctx context.Context, in Input, ports newcluster.Ports) (cluster Clust
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		leave()
-		return nil, nil, task.Because(newcluster.Reason(err), err)
+		return nil, nil, task.Because(appcluster.Reason(err), err)
 	}
 	return NewDrainer(kube, ports.Log), leave, nil
 }

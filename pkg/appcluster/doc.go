@@ -1,4 +1,4 @@
-// Package newcluster connects tasks to the API server of the application cluster. It connects to a control
+// Package appcluster connects tasks to the API server of the application cluster. It connects to a control
 // plane by SSH, with the host key that was pinned at first contact, and reads the administrator's
 // kubeconfig there. The tasks collect-kubeconfig, install-plugins and install-software use it.
 // For the last two, it creates a user with a short life and the rights of the task (EnterAs).
@@ -8,4 +8,4 @@
 // Invariants: the administrator's key is in memory for one run only. The package never prints, stores
 // or returns any part of it. Of the kubeconfig, only the certificates, the key and the server address
 // are used.
-package newcluster
+package appcluster
