@@ -22,10 +22,7 @@ import (
 // parse reads the path of a request: /api/v1/namespaces/NAMESPACE/RESOURCE/NAME/SUBRESOURCE, and the same below
 // /apis/GROUP/VERSION and without a namespace.
 func parse(r *http.Request) (Call, error) {
-	call := Call{Host: r.Host, Fields: r.URL.Query().Get("fieldSelector"), labels: r.URL.Query().Get("labelSelector")}
-	if host, _, err := net.SplitHostPort(r.Host); err == nil {
-		call.Host = host
-	}
+	call := Call{Host: hostOf(r), Fields: r.URL.Query().Get("fieldSelector"), labels: r.URL.Query().Get("labelSelector")}
 	words := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
 	case len(words) > 2 && words[0] == "api":
@@ -56,6 +53,14 @@ func parse(r *http.Request) (Call, error) {
 	return call, err
 }
 
+// hostOf returns the address of the API server that is called.
+func hostOf(r *http.Request) string {
+	if host, _, err := net.SplitHostPort(r.Host); err == nil {
+		return host
+	}
+	return r.Host
+}
+
 // selected returns the objects that the call means, as JSON.
 func (c Call) selected(all []runtime.Object) (found []map[string]any, err error) {
 	found = []map[string]any{}
@@ -73,13 +78,16 @@ func (c Call) selected(all []runtime.Object) (found []map[string]any, err error)
 			return nil, err
 		}
 		resource, _ := apimeta.UnsafeGuessKindToResource(kinds[0])
+		if resource.Resource != c.Resource || resource.Group != c.group {
+			continue
+		}
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 		if err != nil {
 			return nil, err
 		}
 		content["kind"], content["apiVersion"] = kinds[0].Kind, kinds[0].GroupVersion().String()
 		u := unstructured.Unstructured{Object: content}
-		if resource.Resource != c.Resource || resource.Group != c.group || c.Name != "" && c.Name != u.GetName() || c.Namespace != "" && c.Namespace != u.GetNamespace() {
+		if c.Name != "" && c.Name != u.GetName() || c.Namespace != "" && c.Namespace != u.GetNamespace() {
 			continue
 		}
 		if byLabels.Matches(labels.Set(u.GetLabels())) && byFields.Matches(fieldsOf(content)) {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
@@ -35,7 +36,9 @@ type Server struct {
 	Objects func(Call) ([]runtime.Object, error)
 	// Change makes a change. The answer of a patch is the object with the patch, without the help of Change.
 	Change func(Call) error
-	server *httptest.Server
+	// Version returns the version of the API server at this address, such as v1.35.4; nil: it has none.
+	Version func(host string) string
+	server  *httptest.Server
 }
 
 // ErrAborted lets the server end a call without an answer.
@@ -60,6 +63,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if text, found := discovery[strings.TrimSuffix(r.URL.Path, "/")]; found {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(text))
+		return
+	}
+	if r.URL.Path == "/version" && s.Version != nil {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(version.Info{GitVersion: s.Version(hostOf(r))})
 		return
 	}
 	call, err := parse(r)

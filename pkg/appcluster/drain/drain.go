@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubectl/pkg/drain"
@@ -95,13 +94,4 @@ func Cordon(ctx context.Context, kube kubernetes.Interface, node string, on bool
 		return err
 	}
 	return drain.RunCordonOrUncordon(helper(ctx, kube), n, on)
-}
-
-// Delete deletes the Node object. It is no error if there is none.
-func Delete(ctx context.Context, kube kubernetes.Interface, node string) error {
-	err := kube.CoreV1().Nodes().Delete(ctx, node, metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
