@@ -22,7 +22,7 @@ import (
 // parse reads the path of a request: /api/v1/namespaces/NAMESPACE/RESOURCE/NAME/SUBRESOURCE, and the same below
 // /apis/GROUP/VERSION and without a namespace.
 func parse(r *http.Request) (Call, error) {
-	call := Call{Host: hostOf(r), Fields: r.URL.Query().Get("fieldSelector"), labels: r.URL.Query().Get("labelSelector")}
+	call := Call{Host: hostOf(r), Fields: r.URL.Query().Get("fieldSelector"), Labels: r.URL.Query().Get("labelSelector")}
 	words := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
 	case len(words) > 2 && words[0] == "api":
@@ -45,9 +45,11 @@ func parse(r *http.Request) (Call, error) {
 		call.Verb = "watch"
 	case call.Verb == "get" && call.Name == "":
 		call.Verb = "list"
+	case call.Verb == "delete" && call.Name == "":
+		call.Verb = "deletecollection"
 	}
 	text, err := io.ReadAll(r.Body)
-	if err == nil && len(text) > 0 && call.Verb != "delete" {
+	if err == nil && len(text) > 0 && r.Method != http.MethodDelete {
 		err = json.Unmarshal(text, &call.Body)
 	}
 	return call, err
@@ -65,7 +67,7 @@ func hostOf(r *http.Request) string {
 func (c Call) selected(all []runtime.Object) (found []map[string]any, err error) {
 	found = []map[string]any{}
 	byFields, err := fields.ParseSelector(c.Fields)
-	byLabels, bad := labels.Parse(c.labels)
+	byLabels, bad := labels.Parse(c.Labels)
 	if err := errors.Join(err, bad); err != nil {
 		return nil, err
 	}

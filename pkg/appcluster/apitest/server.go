@@ -21,13 +21,13 @@ import (
 
 // Call is a request for objects.
 type Call struct {
-	Host                           string // address of the API server that is called
-	Verb                           string // list, get, watch, create, patch, update, delete or evict
-	Resource                       string // in plural: pods
-	Namespace, Name                string
-	Fields                         string         // field selector
-	Body                           map[string]any // of create, update and patch
-	group, version, labels, subres string
+	Host                   string // address of the API server that is called
+	Verb                   string // list, get, watch, create, patch, update, delete, deletecollection or evict
+	Resource               string // in plural: pods
+	Namespace, Name        string
+	Fields, Labels         string         // selectors
+	Body                   map[string]any // of create, update and patch
+	group, version, subres string
 }
 
 // Server is the API of a cluster.
@@ -117,7 +117,7 @@ func (s *Server) answer(call Call) (any, error) {
 	if call.Verb == "list" {
 		return map[string]any{"kind": call.listKind(), "apiVersion": schema.GroupVersion{Group: call.group, Version: call.version}.String(), "metadata": map[string]any{"resourceVersion": "1"}, "items": found}, nil
 	}
-	if call.Verb != "create" && len(found) == 0 {
+	if call.Verb != "create" && call.Verb != "deletecollection" && len(found) == 0 {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Group: call.group, Resource: call.Resource}, call.Name)
 	}
 	if call.Verb == "get" {
