@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	xssh "golang.org/x/crypto/ssh"
+
 	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
@@ -30,7 +32,7 @@ func (r *route) dial(ctx context.Context, network, address string) (net.Conn, er
 		switch {
 		case err == nil:
 			return conn, nil
-		case !errors.Is(err, ssh.ErrForwarding):
+		case !forbidden(err):
 			return nil, fmt.Errorf("connect to the API server at %s through the control plane: %w", address, err)
 		}
 		r.mu.Lock()
@@ -40,9 +42,15 @@ func (r *route) dial(ctx context.Context, network, address string) (net.Conn, er
 	dialer := net.Dialer{Timeout: min(r.limit, 5*time.Second)}
 	conn, err := dialer.DialContext(ctx, network, address)
 	if err != nil {
-		return nil, fmt.Errorf("connect to the API server at %s: %w; through the control plane: %w", address, err, ssh.ErrForwarding)
+		return nil, fmt.Errorf("connect to the API server at %s, because the SSH server of the control plane forwards no connections: %w", address, err)
 	}
 	return conn, nil
+}
+
+// forbidden reports whether the SSH server opens no connections for its clients (AllowTcpForwarding no).
+func forbidden(err error) bool {
+	var open *xssh.OpenChannelError
+	return errors.As(err, &open) && open.Reason == xssh.Prohibited
 }
 
 func (r *route) isDirect() bool {

@@ -2,8 +2,6 @@ package appcluster
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/ssh"
+	"golang.org/x/crypto/ssh"
 )
 
 // forwards is an SSH connection whose server answers a request for a connection with this error; nil: it opens it.
@@ -44,8 +42,8 @@ func TestRoute(t *testing.T) {
 		asked int // of two connections
 	}{
 		"it forwards":             {nil, true, 2},
-		"forwarding is forbidden": {fmt.Errorf("%w: by its settings", ssh.ErrForwarding), true, 1},
-		"the API server is down":  {errors.New("connection refused"), false, 2},
+		"forwarding is forbidden": {&ssh.OpenChannelError{Reason: ssh.Prohibited, Message: "open failed"}, true, 1},
+		"the API server is down":  {&ssh.OpenChannelError{Reason: ssh.ConnectionFailed, Message: "Connection refused"}, false, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			through := &forwards{err: tc.err}

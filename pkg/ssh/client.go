@@ -20,8 +20,6 @@ var (
 	ErrUnreachable = errors.New("unreachable")
 	// ErrDenied reports that the server rejects the user or the key.
 	ErrDenied = errors.New("denied")
-	// ErrForwarding reports that the SSH server opens no connections for its clients (AllowTcpForwarding no).
-	ErrForwarding = errors.New("the SSH server forwards no connections")
 )
 
 // KeyChangedError reports that the host key of the server is not the pinned one. Want is the

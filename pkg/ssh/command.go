@@ -93,12 +93,7 @@ type Dialer interface {
 
 // DialContext opens a connection from the host to an address, through the SSH connection.
 func (c *Client) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := c.conn.DialContext(ctx, network, address)
-	var open *ssh.OpenChannelError
-	if errors.As(err, &open) && open.Reason == ssh.Prohibited {
-		return nil, fmt.Errorf("%w: %s", ErrForwarding, open.Message)
-	}
-	return conn, err
+	return c.conn.DialContext(ctx, network, address)
 }
 
 // bounded is a writer that accepts at most limit bytes in total. A Write that would exceed the

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
@@ -86,12 +87,12 @@ func Call[T any](ctx context.Context, w *Client, do func(context.Context, kubern
 	}
 	answer, err = do(ctx, w.kube)
 	var status apierrors.APIStatus
-	switch {
-	case err == nil || errors.As(err, &status):
+	if err == nil || errors.As(err, &status) {
 		return answer, err
-	case !w.alive(ctx):
+	}
+	if _, down := w.conn.Output(ctx, "true", 64<<10); down != nil {
 		w.Close()
-		return answer, err
+		return answer, fmt.Errorf("%w: %w", down, err)
 	}
 	return answer, &SilentError{err}
 }
@@ -127,10 +128,4 @@ func (w *Client) open(ctx context.Context) error {
 	}
 	w.kube = kube
 	return nil
-}
-
-// alive reports whether the control plane answers by SSH.
-func (w *Client) alive(ctx context.Context) bool {
-	_, err := w.conn.Output(ctx, "true", 64<<10)
-	return err == nil
 }

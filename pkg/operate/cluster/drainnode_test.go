@@ -57,7 +57,7 @@ func TestDrainAfterAnOutage(t *testing.T) {
 	dial := func(context.Context, ssh.Target, ssh.Key, ssh.HostKey) (node.Connection, error) {
 		return api.Through(plane{}), nil
 	}
-	w := &Client{Input: session.Input{Nodes: []contract.Node{master}, ProbeLimit: 200 * time.Millisecond}, // a node is dead after 400 ms
+	w := &Client{Input: session.Input{Nodes: []contract.Node{master}, ProbeLimit: 20 * time.Second}, // a node is dead after 30 s, half of the limit of its drain
 		Access: node.Access{Dial: dial, Key: key, Limit: time.Second}}
 	d := drainage{w: w, name: "worker-1", limit: time.Minute, log: io.Discard, report: func(float64, string) {}}
 	if _, err := d.round(t.Context()); err == nil { // without pins, no control plane can be asked

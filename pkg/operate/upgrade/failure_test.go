@@ -86,7 +86,7 @@ func TestUpgradeWhoseDrainIsBlocked(t *testing.T) {
 // A node that dies while it is drained is not taken for drained.
 func TestUpgradeOfANodeThatDies(t *testing.T) {
 	u := newUpgrading(t, false, 1, 2, "worker-1")
-	u.In.ProbeLimit = 300 * time.Millisecond // a node is dead after 600 ms
+	u.In.ProbeLimit = 1500 * time.Millisecond // a node is dead after 3 s
 	u.On("patch nodes worker-1", func(apitest.Call) error {
 		u.Mu.Lock()
 		defer u.Mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -20,21 +21,18 @@ const apiPort = 6443
 // a control plane that joined names the first one, which may be lost. groupVars are the variables of
 // the inventory, as JSON.
 func Kubectl(n contract.Node, all []contract.Node, groupVars []byte) string {
-	if server := OwnServer(n, all, groupVars); server != "" {
-		return kubectl + "--server " + server + " "
-	}
-	return kubectl
-}
-
-// OwnServer returns the URL of the API server of this control plane if it must be named, as Kubectl says; empty: the
-// file admin.conf has the right one.
-func OwnServer(n contract.Node, all []contract.Node, groupVars []byte) string {
 	ip, err := netip.ParseAddr(n.Address)
 	other := func(o contract.Node) bool { return o.HostUID != n.HostUID }
 	if err != nil || ip.Zone() != "" || !slices.ContainsFunc(ControlPlanes(all), other) {
-		return ""
+		return kubectl
 	}
-	return "https://" + netip.AddrPortFrom(ip, APIPort(groupVars)).String()
+	return kubectl + "--server https://" + netip.AddrPortFrom(ip, APIPort(groupVars)).String() + " "
+}
+
+// OwnServer returns the URL of the API server that Kubectl asks; empty: the one in the file admin.conf.
+func OwnServer(n contract.Node, all []contract.Node, groupVars []byte) string {
+	_, server, _ := strings.Cut(strings.TrimSpace(Kubectl(n, all, groupVars)), " --server ")
+	return server
 }
 
 // APIPort returns the port of the API servers.
