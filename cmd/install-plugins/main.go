@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
+	"github.com/akraino-icn/bpa/pkg/appcluster"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/client"
 	"github.com/akraino-icn/bpa/pkg/plugin"
 	"github.com/akraino-icn/bpa/pkg/tasks/installplugins"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
-	"github.com/akraino-icn/bpa/pkg/tasks/newcluster"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -95,7 +95,7 @@ func (o options) ports(in installplugins.Input) (installplugins.Ports, error) {
 	known := kube.NewStore(maps, contract.KnownHostsName(o.provisioning))
 	return installplugins.Ports{
 		Enter: func(ctx context.Context, in installplugins.Input, log io.Writer) (installplugins.Cluster, func(), error) {
-			return installplugins.Enter(ctx, in, newcluster.Ports{Dial: node.DialSSH, KnownHosts: known, Log: log})
+			return installplugins.Enter(ctx, in, appcluster.Ports{Dial: node.DialSSH, KnownHosts: known, Log: log})
 		},
 		Depot:      func(ctx context.Context) (*client.Depot, error) { return o.openDepot(ctx, in.Request) },
 		Catalog:    plugin.Shipped(),

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
+	"github.com/akraino-icn/bpa/pkg/appcluster"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/installsoftware"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
-	"github.com/akraino-icn/bpa/pkg/tasks/newcluster"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/software"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -92,7 +92,7 @@ func (o options) ports(in installsoftware.Input) (installsoftware.Ports, error) 
 	known := kube.NewStore(maps, contract.KnownHostsName(o.provisioning))
 	return installsoftware.Ports{
 		Enter: func(ctx context.Context, in installsoftware.Input, log io.Writer) (installsoftware.Cluster, func(), error) {
-			return installsoftware.Enter(ctx, in, newcluster.Ports{Dial: node.DialSSH, KnownHosts: known, Log: log})
+			return installsoftware.Enter(ctx, in, appcluster.Ports{Dial: node.DialSSH, KnownHosts: known, Log: log})
 		},
 		Spares: func(ctx context.Context, in installsoftware.Input, planes []contract.Node, n contract.Node) error {
 			return installsoftware.Spares(ctx, in, node.DialSSH, known, planes, n)

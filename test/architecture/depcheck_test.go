@@ -91,7 +91,9 @@ var layers = []layer{
 	{folder: "pkg/tasks/plugins/", ours: []string{"pkg/artifacts/", "pkg/contract/", "pkg/depot/client/", "pkg/plugin/", "pkg/plugin/pack/", "pkg/plugin/render/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/podstart/", ours: []string{"pkg/contract/", "pkg/tasks/node/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/etcd/", ours: []string{"pkg/contract/", "pkg/ssh/", "pkg/tasks/node/", "pkg/tasks/task/"}},
-	{folder: "pkg/tasks/newcluster/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/machine/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},
+	{folder: "pkg/appcluster/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/machine/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},
+	{folder: "pkg/appcluster/drain/", ours: []string{"pkg/tasks/task/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/", "k8s.io/kubectl/pkg/drain"}},
+	{folder: "pkg/appcluster/apitest/", ours: []string{"pkg/access/", "pkg/tasks/node/"}},
 	{folder: "pkg/tasks/software/", ours: []string{"pkg/ansible/", "pkg/contract/", "pkg/ssh/", "pkg/tasks/playbook/", "pkg/tasks/task/"}},
 
 	// Work on the machines of a cluster, from what all operations share to the single operation.
@@ -99,7 +101,7 @@ var layers = []layer{
 	{folder: "pkg/operate/session/", ours: []string{"pkg/ansible/", "pkg/contract/", "pkg/depot/protocol/", "pkg/inventory/", "pkg/machine/", "pkg/secretvars/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/podstart/", "pkg/tasks/task/"}},
 	{folder: "pkg/operate/play/", ours: []string{"pkg/ansible/", "pkg/contract/", "pkg/inventory/", "pkg/operate/session/", "pkg/secretvars/", "pkg/ssh/", "pkg/tasks/playbook/", "pkg/tasks/task/"}},
 	{folder: "pkg/operate/prepare/", ours: []string{"pkg/contract/", "pkg/depot/protocol/", "pkg/operate/session/", "pkg/ssh/", "pkg/tasks/node/", "pkg/tasks/task/"}},
-	{folder: "pkg/operate/cluster/", ours: []string{"pkg/contract/", "pkg/operate/session/", "pkg/ssh/", "pkg/tasks/etcd/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/podstart/", "pkg/tasks/task/"}},
+	{folder: "pkg/operate/cluster/", ours: []string{"pkg/appcluster/", "pkg/contract/", "pkg/operate/session/", "pkg/ssh/", "pkg/tasks/etcd/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/podstart/", "pkg/tasks/task/"}},
 	{folder: "pkg/operate/controlplane/", ours: []string{"pkg/contract/", "pkg/machine/", "pkg/operate/cluster/", "pkg/operate/play/", "pkg/operate/session/", "pkg/ssh/", "pkg/tasks/etcd/", "pkg/tasks/node/", "pkg/tasks/task/"}},
 	{folder: "pkg/operate/reset/", ours: []string{"pkg/contract/", "pkg/inventory/", "pkg/machine/", "pkg/operate/play/", "pkg/operate/session/", "pkg/ssh/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/task/"}},
 	{folder: "pkg/operate/join/", ours: []string{"pkg/contract/", "pkg/inventory/", "pkg/machine/", "pkg/operate/cluster/", "pkg/operate/controlplane/", "pkg/operate/play/", "pkg/operate/prepare/", "pkg/operate/reset/", "pkg/operate/session/", "pkg/ssh/", "pkg/tasks/etcd/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/software/", "pkg/tasks/task/"}},
@@ -109,11 +111,11 @@ var layers = []layer{
 
 	// The tasks: no task imports another one.
 	{folder: "pkg/tasks/backup/", ours: []string{"pkg/backup/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/inventory/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},
-	{folder: "pkg/tasks/collectkubeconfig/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/tasks/newcluster/", "pkg/tasks/node/", "pkg/tasks/task/"}},
-	{folder: "pkg/tasks/installplugins/", ours: []string{"pkg/access/", "pkg/ansible/", "pkg/contract/", "pkg/depot/client/", "pkg/plugin/", "pkg/plugin/cluster/", "pkg/plugin/render/", "pkg/tasks/kube/", "pkg/tasks/newcluster/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/plugins/", "pkg/tasks/task/"}},
-	{folder: "pkg/tasks/installsoftware/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/ssh/", "pkg/tasks/etcd/", "pkg/tasks/kube/", "pkg/tasks/newcluster/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/podstart/", "pkg/tasks/software/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/collectkubeconfig/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/appcluster/", "pkg/tasks/node/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/installplugins/", ours: []string{"pkg/access/", "pkg/ansible/", "pkg/contract/", "pkg/depot/client/", "pkg/plugin/", "pkg/plugin/cluster/", "pkg/plugin/render/", "pkg/tasks/kube/", "pkg/appcluster/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/plugins/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/installsoftware/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/ssh/", "pkg/tasks/etcd/", "pkg/tasks/kube/", "pkg/appcluster/", "pkg/tasks/node/", "pkg/tasks/playbook/", "pkg/tasks/podstart/", "pkg/tasks/software/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/kubespray/", ours: []string{"pkg/backup/", "pkg/contract/", "pkg/operate/join/", "pkg/operate/remove/", "pkg/operate/reset/", "pkg/operate/restore/", "pkg/operate/session/", "pkg/operate/upgrade/", "pkg/secretvars/", "pkg/tasks/node/", "pkg/tasks/task/"}},
-	{folder: "pkg/tasks/kubespray/kubespraytest/", ours: []string{"pkg/ansible/process/", "pkg/contract/", "pkg/inventory/", "pkg/machine/", "pkg/operate/session/", "pkg/operate/session/sessiontest/", "pkg/ssh/", "pkg/ssh/sshtest/", "pkg/tasks/etcd/", "pkg/tasks/kubespray/", "pkg/tasks/node/", "pkg/tasks/podstart/"}},
+	{folder: "pkg/tasks/kubespray/kubespraytest/", ours: []string{"pkg/ansible/process/", "pkg/appcluster/apitest/", "pkg/contract/", "pkg/inventory/", "pkg/machine/", "pkg/operate/session/", "pkg/operate/session/sessiontest/", "pkg/ssh/", "pkg/ssh/sshtest/", "pkg/tasks/etcd/", "pkg/tasks/kubespray/", "pkg/tasks/node/", "pkg/tasks/podstart/"}},
 	{folder: "pkg/tasks/enroll/", ours: []string{"pkg/check/", "pkg/contract/", "pkg/machine/", "pkg/operate/session/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/renderinventory/", ours: []string{"pkg/contract/", "pkg/inventory/", "pkg/tasks/task/"}},
 	{folder: "pkg/tasks/seedregistry/", ours: []string{"pkg/ansible/", "pkg/artifacts/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/inventory/", "pkg/plugin/", "pkg/tasks/plugins/", "pkg/tasks/task/", "pkg/transfer/"}},

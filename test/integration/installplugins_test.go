@@ -24,13 +24,13 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/access"
 	accesscluster "github.com/akraino-icn/bpa/pkg/access/cluster"
+	"github.com/akraino-icn/bpa/pkg/appcluster"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/client"
 	"github.com/akraino-icn/bpa/pkg/plugin"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
 	"github.com/akraino-icn/bpa/pkg/tasks/installplugins"
-	"github.com/akraino-icn/bpa/pkg/tasks/newcluster"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
@@ -90,7 +90,7 @@ func newPluginTask(t *testing.T) *pluginTask {
 	}
 	w.ports = installplugins.Ports{
 		Enter: func(ctx context.Context, in installplugins.Input, log io.Writer) (installplugins.Cluster, func(), error) {
-			return installplugins.Enter(ctx, in, newcluster.Ports{Dial: node.DialSSH, KnownHosts: known, Log: log})
+			return installplugins.Enter(ctx, in, appcluster.Ports{Dial: node.DialSSH, KnownHosts: known, Log: log})
 		},
 		Depot:      func(context.Context) (*client.Depot, error) { return nil, errors.New("there is no depot") },
 		KnownHosts: known, Progress: &keys{data: map[string]string{}}, Record: w.record, Log: &w.taskLog, Now: time.Now,

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/akraino-icn/bpa/pkg/access"
+	"github.com/akraino-icn/bpa/pkg/appcluster"
 	"github.com/akraino-icn/bpa/pkg/tasks/installsoftware"
-	"github.com/akraino-icn/bpa/pkg/tasks/newcluster"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
@@ -39,8 +39,8 @@ func TestDrainAsAUserOfItsOwn(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = budgets.Delete(w.ctx, "web", metav1.DeleteOptions{}) })
 
-	in := newcluster.Input{Request: w.in.Request, Nodes: w.in.Nodes, PrivateKey: w.in.PrivateKey, Limit: w.in.ConnectLimit}
-	config, leave, err := newcluster.EnterAs(w.ctx, in, access.Software, w.in.SignLimit, newcluster.Ports{Dial: node.DialSSH, KnownHosts: w.ports.KnownHosts, Log: &w.taskLog})
+	in := appcluster.Input{Request: w.in.Request, Nodes: w.in.Nodes, PrivateKey: w.in.PrivateKey, Limit: w.in.ConnectLimit}
+	config, leave, err := appcluster.EnterAs(w.ctx, in, access.Software, w.in.SignLimit, appcluster.Ports{Dial: node.DialSSH, KnownHosts: w.ports.KnownHosts, Log: &w.taskLog})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,12 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/akraino-icn/bpa/pkg/appcluster/drain"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
@@ -16,7 +22,7 @@ import (
 )
 
 const (
-	// drainRound is the longest time of one call of kubectl drain. Between two calls, the task shows
+	// drainRound is the longest time of one attempt to evict pods. Between two attempts, the task shows
 	// how many pods are left, and checks that the node is alive.
 	drainRound = 10 * time.Second
 	// DeadAfter is how long a node must not be Ready until its drain ends without success. Then its
@@ -24,10 +30,6 @@ const (
 	DeadAfter = time.Minute
 	// undoLimit bounds the time to uncordon nodes after the task was cancelled.
 	undoLimit = 15 * time.Second
-	// drainFlags: pods of DaemonSets stay, because they would be recreated on the same node. Data in
-	// emptyDir volumes is lost with the node in any case. Pods without a controller are deleted too
-	// (--force): without this, kubectl refuses to evict any pod. PodDisruptionBudgets are respected.
-	drainFlags = " --ignore-daemonsets --delete-emptydir-data --force"
 )
 
 // Drainer drains nodes of a cluster.
@@ -133,7 +135,7 @@ func Undoing(ctx context.Context) (context.Context, context.CancelFunc) {
 
 func (d Drainer) drainAll(ctx context.Context, nodes []contract.Node) (left Undrained, err error) {
 	for _, n := range nodes {
-		if _, err := d.Client.Ask(ctx, "cordon "+n.Name, 64<<10); err != nil {
+		if err := d.Client.cordon(ctx, n.Name, true); err != nil {
 			return left, Unanswered("cordon node "+n.Name, err)
 		}
 	}
@@ -172,20 +174,28 @@ func (d Drainer) drainAll(ctx context.Context, nodes []contract.Node) (left Undr
 // cordoned returns which nodes are cordoned. A node that a user has cordoned before its drain is not
 // uncordoned if the drain fails.
 func (w *Client) cordoned(ctx context.Context) (map[string]bool, error) {
-	var list struct {
-		Items []struct {
-			Metadata struct{ Name string }
-			Spec     struct{ Unschedulable bool }
-		}
-	}
-	if err := w.Get(ctx, "nodes", &list); err != nil {
-		return nil, err
-	}
+	nodes, err := w.NodeList(ctx)
 	is := map[string]bool{}
-	for _, n := range list.Items {
-		is[n.Metadata.Name] = n.Spec.Unschedulable
+	for _, n := range nodes {
+		is[n.Name] = n.Spec.Unschedulable
 	}
-	return is, nil
+	return is, err
+}
+
+// NodeList returns the Node objects of the cluster.
+func (w *Client) NodeList(ctx context.Context) ([]corev1.Node, error) {
+	return Call(ctx, w, func(ctx context.Context, kube kubernetes.Interface) ([]corev1.Node, error) {
+		list, err := kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("read the nodes of the cluster: %w", err)
+		}
+		return list.Items, nil
+	})
+}
+
+// cordon keeps new pods off a node, or lets it accept them again.
+func (w *Client) cordon(ctx context.Context, name string, on bool) error {
+	return w.Do(ctx, func(ctx context.Context, kube kubernetes.Interface) error { return drain.Cordon(ctx, kube, name, on) })
 }
 
 // Uncordon lets nodes accept pods again, and takes them out of the list Draining of the record. Names of nodes that
@@ -202,10 +212,12 @@ func Uncordon(ctx context.Context, w *Client, members *session.ClusterRecord, na
 		_, there := registered[name]
 		return !there || !session.KubernetesName.MatchString(name)
 	})
-	if len(known) > 0 { // in one command, because a task that is cancelled has little time
-		if _, err := w.Ask(ctx, "uncordon "+strings.Join(known, " "), 64<<10); err != nil {
+	for _, name := range known {
+		if err := w.cordon(ctx, name, false); err != nil && !apierrors.IsNotFound(err) {
 			return Unanswered("uncordon "+strings.Join(known, ", "), err)
 		}
+	}
+	if len(known) > 0 {
 		fmt.Fprintf(ports.Log, "Accept pods again: %s\n", strings.Join(known, ", "))
 	}
 	return members.Change(ctx, func(next *contract.Installed) { next.Draining = session.Without(next.Draining, names) })
@@ -248,7 +260,7 @@ func (d Drainer) drainNode(ctx context.Context, name string, report func(done fl
 			report(1, "Drain "+name)
 			return nil
 		}
-		pause := time.NewTimer(d.Client.Input.PollInterval()) // kubectl drain may end at once
+		pause := time.NewTimer(d.Client.Input.PollInterval()) // an attempt may end at once
 		select {
 		case <-pause.C:
 		case <-limited.Done():

@@ -10,9 +10,14 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/akraino-icn/bpa/pkg/appcluster/drain"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
-	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -27,11 +32,11 @@ type drainage struct {
 	// report receives the part of the drain that is done, 0 to 1.
 	report func(done float64, step string)
 
-	left  []pod     // must still leave
-	most  int       // the largest number of them
-	sick  time.Time // since when the node has been seen not Ready; zero: it was Ready, or is not known
-	empty time.Time // when no pod was left for the first time
-	said  string    // the last error of kubectl
+	left  []corev1.Pod // must still leave
+	most  int          // the largest number of them
+	sick  time.Time    // since when the node has been seen not Ready; zero: it was Ready, or is not known
+	empty time.Time    // when no pod was left for the first time
+	said  string       // the last error, or refusal of an eviction
 }
 
 // errDied reports that a node that is to stay stopped working during its drain.
@@ -74,7 +79,7 @@ func (d *drainage) round(ctx context.Context) (done bool, err error) {
 
 // look reads which pods are left, and reports their number.
 func (d *drainage) look(ctx context.Context) error {
-	left, err := d.w.podsOn(ctx, d.name)
+	left, err := d.pods(ctx)
 	if err != nil {
 		return err
 	}
@@ -88,13 +93,29 @@ func (d *drainage) look(ctx context.Context) error {
 	return nil
 }
 
-// evict runs kubectl drain for a short time. Pods that are left are no error.
+// pods returns the pods that must leave.
+func (d *drainage) pods(ctx context.Context) ([]corev1.Pod, error) {
+	return Call(ctx, d.w, func(ctx context.Context, kube kubernetes.Interface) ([]corev1.Pod, error) {
+		return drain.Left(ctx, kube, d.name)
+	})
+}
+
+// evict evicts pods for a short time. Pods that are left are no error.
 func (d *drainage) evict(ctx context.Context) error {
-	_, err := d.w.Ask(ctx, fmt.Sprintf("drain %s%s --timeout=%s", d.name, drainFlags, min(drainRound, d.w.Input.ProbeLimit/2)), 1<<20)
-	var exit *ssh.ExitError
-	if errors.As(err, &exit) {
-		d.said = session.Printable(strings.TrimSpace(exit.Stderr))
-		return nil
+	limit := min(drainRound, d.w.Input.ProbeLimit/2)
+	if end, limited := ctx.Deadline(); limited {
+		limit = min(limit, time.Until(end))
+	}
+	var incomplete *drain.Incomplete
+	err := d.w.Do(ctx, func(ctx context.Context, kube kubernetes.Interface) error {
+		err := drain.Evict(ctx, kube, d.name, limit, nil)
+		if errors.As(err, &incomplete) {
+			return nil // the next look finds out whether the API server answers
+		}
+		return err
+	})
+	if incomplete != nil {
+		d.said = session.Printable(cmp.Or(incomplete.Refusal, incomplete.Error()))
 	}
 	return err
 }
@@ -105,7 +126,7 @@ func (d *drainage) patience() time.Duration { return min(DeadAfter, 2*d.w.Input.
 // tell logs which pods are lost, because no controller creates them again.
 func (d *drainage) tell() {
 	fmt.Fprintf(d.log, "  %s must leave\n", session.Count(len(d.left), "pod"))
-	alone := slices.DeleteFunc(slices.Clone(d.left), func(p pod) bool { return len(p.Metadata.OwnerReferences) > 0 })
+	alone := slices.DeleteFunc(slices.Clone(d.left), func(p corev1.Pod) bool { return len(p.OwnerReferences) > 0 })
 	if len(alone) > 0 {
 		fmt.Fprintf(d.log, "  no controller owns %s, so no other node starts them again\n", listPods(alone, 10))
 	}
@@ -118,13 +139,13 @@ func (d *drainage) volumesGone(ctx context.Context) (bool, error) {
 	if d.empty.IsZero() {
 		d.empty = time.Now()
 	}
-	var list struct {
-		Items []struct{ Spec struct{ NodeName string } }
+	volumes, err := Call(ctx, d.w, func(ctx context.Context, kube kubernetes.Interface) (*storagev1.VolumeAttachmentList, error) {
+		return kube.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
+	})
+	if err != nil {
+		return false, fmt.Errorf("read the volume attachments of the cluster: %w", err)
 	}
-	if err := d.w.Get(ctx, "volumeattachments", &list); err != nil {
-		return false, err
-	}
-	for _, v := range list.Items {
+	for _, v := range volumes.Items {
 		if v.Spec.NodeName == d.name {
 			return time.Since(d.empty) > d.patience(), nil
 		}
@@ -136,7 +157,7 @@ func (d *drainage) volumesGone(ctx context.Context) (bool, error) {
 // they are, and the next command.
 func (d *drainage) blocked(ctx context.Context) error {
 	failed := &task.Error{Reason: contract.ReasonDrainBlocked, Host: d.name, Step: "drain the node"}
-	left, err := d.w.podsOn(ctx, d.name)
+	left, err := d.pods(ctx)
 	if err != nil {
 		left = d.left // as seen before the time was over
 	}
@@ -144,8 +165,8 @@ func (d *drainage) blocked(ctx context.Context) error {
 		failed.Err = fmt.Errorf("node %s was not drained within %s: %s. The next attempt continues", d.name, d.limit, cmp.Or(d.said, "its volumes are still attached"))
 		return failed
 	}
-	var budgets struct{ Items []budget }
-	if err := d.w.Get(ctx, "poddisruptionbudgets --all-namespaces", &budgets); err != nil {
+	budgets, err := Call(ctx, d.w, drain.Budgets)
+	if err != nil {
 		d.said = err.Error()
 	}
 	var texts []string
@@ -153,13 +174,13 @@ func (d *drainage) blocked(ctx context.Context) error {
 	found := false
 	const most = 3
 	for i, p := range left {
-		why, b := obstacle(p, budgets.Items)
+		why, b := drain.Obstacle(p, budgets)
 		if i < most {
-			texts = append(texts, fmt.Sprintf("%s (%s)", p, why))
+			texts = append(texts, fmt.Sprintf("%s (%s)", drain.Name(&p), why))
 		}
 		if b != nil && !found {
 			found = true
-			next = session.Printable(fmt.Sprintf("kubectl describe pdb %s -n %s", b.Metadata.Name, b.Metadata.Namespace))
+			next = session.Printable(fmt.Sprintf("kubectl describe pdb %s -n %s", b.Name, b.Namespace))
 		}
 	}
 	if over := len(left) - most; over > 0 {
@@ -167,7 +188,7 @@ func (d *drainage) blocked(ctx context.Context) error {
 	}
 	detail := ""
 	if !found && d.said != "" {
-		detail = " kubectl says: " + d.said + "."
+		detail = " The API server says: " + d.said + "."
 	}
 	then, setting := "The node stays cordoned, as it was before the drain", "spec.timeouts.drain"
 	if d.ours {
@@ -182,10 +203,10 @@ func (d *drainage) blocked(ctx context.Context) error {
 	return failed
 }
 
-func listPods(pods []pod, most int) string {
+func listPods(pods []corev1.Pod, most int) string {
 	var names []string
 	for _, p := range pods[:min(len(pods), most)] {
-		names = append(names, p.String())
+		names = append(names, drain.Name(&p))
 	}
 	if over := len(pods) - most; over > 0 {
 		names = append(names, fmt.Sprintf("and %d more", over))

@@ -13,7 +13,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
-	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -60,66 +59,6 @@ func (w *Client) AwaitHealthy(ctx context.Context, log io.Writer, ignore func(Pr
 		case <-ctx.Done():
 		}
 	}
-}
-
-// Client runs kubectl on a control plane. If its connection fails, it opens another one, possibly to
-// another control plane.
-type Client struct {
-	Input  session.Input // whose nodes it asks and waits for
-	Access node.Access
-	conn   node.Connection // nil: not connected
-	At     contract.Node   // the control plane to which conn is connected
-	// Ends reports whether the run is asked to end (session.Input.Ends); nil: it never is. It then neither drains
-	// another node nor waits for nodes that do not work.
-	Ends func(context.Context) bool
-}
-
-func (w *Client) ends(ctx context.Context) bool { return w.Ends != nil && w.Ends(ctx) }
-
-// Connect connects to the first control plane of the input that answers. If none does, it returns an error, and a
-// Client that tries again with each query.
-func Connect(ctx context.Context, in session.Input, access node.Access) (*Client, error) {
-	conn, at, err := access.FirstControlPlane(ctx, in.Nodes)
-	return &Client{Input: in, Access: access, conn: conn, At: at}, err
-}
-
-// Close closes the connection. The next query opens another one.
-func (w *Client) Close() {
-	if w.conn != nil {
-		w.conn.Close()
-	}
-	w.conn = nil
-}
-
-// connect connects to a control plane, unless the watch is connected.
-func (w *Client) connect(ctx context.Context) (err error) {
-	if w.conn == nil {
-		w.conn, w.At, err = w.Access.FirstControlPlane(ctx, w.Input.Nodes)
-	}
-	return err
-}
-
-// Ask runs kubectl and returns its output. It closes the connection if the command did not end
-// normally, so that the next call opens a new one.
-func (w *Client) Ask(ctx context.Context, arguments string, limit int) ([]byte, error) {
-	return w.on(ctx, func(ctx context.Context) ([]byte, error) {
-		return w.conn.Output(ctx, node.AsRoot(w.Input.Request, w.Input.KubectlOn(w.At)+arguments), limit)
-	})
-}
-
-// on connects and runs one command, as ask does.
-func (w *Client) on(ctx context.Context, run func(context.Context) ([]byte, error)) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, w.Input.ProbeLimit)
-	defer cancel()
-	if err := w.connect(ctx); err != nil {
-		return nil, err
-	}
-	raw, err := run(ctx)
-	var exit *ssh.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		w.Close()
-	}
-	return raw, err
 }
 
 // Problem is one problem of the cluster.

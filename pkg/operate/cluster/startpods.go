@@ -1,11 +1,13 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
@@ -14,14 +16,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// Kubectl implements podstart.Cluster.
-func (w *Client) Kubectl(ctx context.Context, arguments string, stdin []byte) ([]byte, error) {
-	if stdin == nil {
-		return w.Ask(ctx, arguments, MaxObjects)
-	}
-	return w.on(ctx, func(ctx context.Context) ([]byte, error) {
-		return w.conn.Send(ctx, node.AsRoot(w.Input.Request, w.Input.KubectlOn(w.At)+arguments), bytes.NewReader(stdin), MaxObjects)
-	})
+// Core implements podstart.Cluster.
+func (w *Client) Core(ctx context.Context, do func(context.Context, typedcorev1.CoreV1Interface) error) error {
+	return w.Do(ctx, func(ctx context.Context, kube kubernetes.Interface) error { return do(ctx, kube.CoreV1()) })
 }
 
 // Root implements podstart.Cluster.

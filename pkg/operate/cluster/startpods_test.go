@@ -11,7 +11,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/akraino-icn/bpa/pkg/appcluster/apitest"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
@@ -156,34 +160,42 @@ func TestASickNodeBesideARemoval(t *testing.T) {
 	}
 }
 
-// The check itself, with kubectl on the control plane. The nodes do not name the image of the sandboxes, so crictl
-// does.
-func TestStartPodsWithKubectl(t *testing.T) {
+// The check itself. The nodes do not name the image of the sandboxes, so crictl does.
+func TestStartPodsOnTheCluster(t *testing.T) {
 	w := kubespraytest.New(t, 1)
 	var mu sync.Mutex
 	var did []string
-	w.Cluster = func(int) string {
-		return sessiontest.List(sessiontest.NodeJSON("master-1", "True", ""), sessiontest.NodeJSON("worker-1", "True", ""))
-	}
+	var pods []runtime.Object
 	w.Commands = func(command string, stdout, _ io.Writer) (int, bool) {
+		found := strings.Contains(command, "crictl images")
+		if found {
+			fmt.Fprint(stdout, `{"images":[{"repoTags":["registry.k8s.io/pause:3.10"]}]}`)
+		}
+		return 0, found
+	}
+	w.API.Objects = func(apitest.Call) ([]runtime.Object, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		pod := func(node string) string {
-			return fmt.Sprintf(`{"metadata":{"name":"bpa-pod-start-%s"},"spec":{"nodeName":%[1]q},"status":{"conditions":[{"type":"Ready","status":%q}]}}`, node, map[bool]string{true: "True", false: "False"}[node == "master-1"])
+		return append(slices.Clone(pods), &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "e"}, Type: corev1.EventTypeWarning,
+			InvolvedObject: corev1.ObjectReference{Name: "pod-of-worker-1"}, Reason: "FailedCreatePodSandBox", Message: "no plugin"}), nil
+	}
+	w.API.Change = func(call apitest.Call) error {
+		mu.Lock()
+		defer mu.Unlock()
+		did = append(did, call.Verb)
+		if call.Verb != "create" {
+			return nil
 		}
-		switch {
-		case strings.Contains(command, "crictl images"):
-			fmt.Fprint(stdout, `{"images":[{"repoTags":["registry.k8s.io/pause:3.10"]}]}`)
-		case strings.Contains(command, " get pods --namespace kube-system --selector "):
-			fmt.Fprintf(stdout, `{"items":[%s,%s]}`, pod("master-1"), pod("worker-1"))
-		case strings.Contains(command, " get events "):
-			fmt.Fprint(stdout, `{"items":[{"reason":"FailedCreatePodSandBox","message":"no plugin"}]}`)
-		case strings.Contains(command, " create --filename -"), strings.Contains(command, " delete pods "):
-			did = append(did, strings.Fields(strings.SplitN(command, "admin.conf ", 2)[1])[0])
-		default:
-			return 0, false
+		p := &corev1.Pod{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(call.Body, p); err != nil {
+			return err
 		}
-		return 0, true
+		p.Name = "pod-of-" + p.Spec.NodeName
+		if p.Spec.NodeName == "master-1" {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		}
+		pods = append(pods, p)
+		return nil
 	}
 	ports := w.Ports()
 	ports.StartPods = podstart.Check
@@ -195,7 +207,7 @@ func TestStartPodsWithKubectl(t *testing.T) {
 	if f := task.FailureOf(err); f.Host != "worker-1" || !strings.Contains(f.Message, "starts no pod: FailedCreatePodSandBox: no plugin") {
 		t.Errorf("failure %+v", f)
 	}
-	if want := []string{"delete", "create", "delete"}; !slices.Equal(did, want) {
-		t.Errorf("commands %v, want %v", did, want)
+	if want := []string{"deletecollection", "create", "create", "deletecollection"}; !slices.Equal(did, want) {
+		t.Errorf("changes %v, want %v", did, want)
 	}
 }

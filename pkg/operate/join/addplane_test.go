@@ -145,7 +145,7 @@ func TestReplacementOfAControlPlaneThatIsKilled(t *testing.T) {
 					return
 				}
 				before := fmt.Sprintf("before change %d, after %v", at, p.Did)
-				p.KillAt = 0
+				p.KillAt, p.In.ProbeLimit = 0, 10*time.Second
 				p.In.Request.Installed = append(p.In.Request.Installed, "host-5")
 				if _, err := p.Run(); err != nil {
 					t.Errorf("killed %s: %v\n%s", before, err, &p.Log)

@@ -2,8 +2,6 @@ package remove_test
 
 import (
 	"context"
-	"encoding/json"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/akraino-icn/bpa/pkg/appcluster/apitest"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
 	"github.com/akraino-icn/bpa/pkg/tasks/kubespray/kubespraytest"
@@ -24,11 +23,7 @@ func TestDrainThatIsBlocked(t *testing.T) {
 	l := kubespraytest.NewLiving(t, 3)
 	l.In.Request.Remove = &contract.Removal{Nodes: []string{"worker-1", "worker-2"}, DrainSeconds: 2}
 	l.Stuck["worker-2"] = true
-	var b kubespraytest.FakeBudget
-	if err := json.Unmarshal([]byte(`{"metadata":{"namespace":"shop","name":"web"},"spec":{"selector":{"matchLabels":{"app":"shop"}}}}`), &b); err != nil {
-		t.Fatal(err)
-	}
-	l.Budgets = []kubespraytest.FakeBudget{b}
+	l.Budgets = append(l.Budgets, kubespraytest.Budget("shop", "web", "shop"))
 	_, err := l.Run()
 	f := task.FailureOf(err)
 	if f.Reason != contract.ReasonDrainBlocked || f.Host != "worker-2" {
@@ -86,13 +81,13 @@ func TestDrainsThatTakeLong(t *testing.T) {
 	l := kubespraytest.NewLiving(t, 3)
 	l.In.Request.Remove = &contract.Removal{Nodes: []string{"worker-1", "worker-2"}, DrainSeconds: 30, DrainsSeconds: 1}
 	l.Stuck["worker-1"] = true
-	inner, begun := l.Commands, time.Now()
-	l.Commands = func(command string, stdout, stderr io.Writer) (int, bool) {
-		if strings.Contains(command, " drain worker-1") && time.Since(begun) > 2*time.Second {
-			l.Stuck["worker-1"] = false
-		}
-		return inner(command, stdout, stderr)
-	}
+	begun := time.Now()
+	l.On("evict pods", func(apitest.Call) error {
+		l.Mu.Lock()
+		defer l.Mu.Unlock()
+		l.Stuck["worker-1"] = time.Since(begun) <= 2*time.Second
+		return nil
+	})
 	out, err := l.Run()
 	if err != nil || out.Recap != "1 node removed: worker-1; worker-2 not drained yet" {
 		t.Fatalf("recap %q, %v\n%s", out.Recap, err, &l.Log)
@@ -124,18 +119,11 @@ func TestDrainOfACordonedNode(t *testing.T) {
 // A cancelled run leaves no node that accepts no pods.
 func TestDrainThatIsCancelled(t *testing.T) {
 	l := kubespraytest.NewLiving(t, 1)
-	l.AddPod("worker-1", "shop", "db-0", func(p *kubespraytest.FakePod) { p.Own("StatefulSet") })
+	l.AddPod("worker-1", "shop", "db-0", kubespraytest.Own("StatefulSet"))
 	l.In.Request.Remove.Nodes = []string{"worker-1"}
 	l.Stuck["worker-1"] = true
 	ctx, cancel := context.WithCancel(t.Context())
-	inner := l.Commands
-	l.Commands = func(command string, stdout, stderr io.Writer) (int, bool) {
-		status, known := inner(command, stdout, stderr)
-		if strings.Contains(command, " drain ") {
-			cancel()
-		}
-		return status, known
-	}
+	l.On("evict pods", func(apitest.Call) error { cancel(); return nil })
 	if _, err := kubespray.Run(ctx, l.In, l.Ports()); err == nil {
 		t.Fatal("no error")
 	}
@@ -161,13 +149,13 @@ func TestDrainOfADeadNode(t *testing.T) {
 // Volumes that stay attached delay a removal, and do not block it.
 func TestVolumesThatStayAttached(t *testing.T) {
 	l := kubespraytest.NewLiving(t, 1)
-	l.In.ProbeLimit, l.Attached = 300*time.Millisecond, "worker-1"
+	l.In.ProbeLimit, l.Attached = time.Second, "worker-1"
 	l.In.Request.Remove.Nodes = []string{"worker-1"}
 	started := time.Now()
 	if _, err := l.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, &l.Log)
 	}
-	if waited := time.Since(started); waited < 600*time.Millisecond {
+	if waited := time.Since(started); waited < 2*time.Second {
 		t.Errorf("waited only %s", waited)
 	}
 	l.ExpectMembers("master-1")
@@ -190,7 +178,7 @@ func TestRemovalThatWasTakenBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := kubespraytest.NewLiving(t, 2)
 			record := l.Now()
-			record.Draining = []string{"worker-2"}
+			record.Draining, l.Cordoned["worker-2"] = []string{"worker-2"}, true
 			l.Installed.Data[contract.KeyInstalled] = string(kubespraytest.JSON(t, record))
 			tc.change(l)
 			if _, err := l.Run(); err != nil {

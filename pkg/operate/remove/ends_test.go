@@ -1,10 +1,9 @@
 package remove_test
 
 import (
-	"io"
-	"strings"
 	"testing"
 
+	"github.com/akraino-icn/bpa/pkg/appcluster/apitest"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/kubespray/kubespraytest"
 )
@@ -21,17 +20,13 @@ func TestAnotherChangeComesFirst(t *testing.T) {
 		}
 	}
 	set("another-run")
-	inner := l.Commands
-	l.Commands = func(command string, stdout, stderr io.Writer) (int, bool) {
-		status, known := inner(command, stdout, stderr)
-		if strings.Contains(command, " drain worker-1") {
-			set(l.In.Run)
-			l.Mu.Lock()
-			l.Nodes["worker-4"] = false // a node that the run does not concern
-			l.Mu.Unlock()
-		}
-		return status, known
-	}
+	l.On("evict pods web-1-0", func(apitest.Call) error {
+		set(l.In.Run)
+		l.Mu.Lock()
+		defer l.Mu.Unlock()
+		l.Nodes["worker-4"] = false // a node that the run does not concern
+		return nil
+	})
 	out, err := l.Run()
 	if err != nil || out.Recap != "1 node removed: worker-1; another change comes first, so these wait: worker-2, worker-3" {
 		t.Fatalf("recap %q, %v\n%s", out.Recap, err, &l.Log)

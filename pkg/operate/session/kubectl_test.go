@@ -1,6 +1,7 @@
 package session
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -30,6 +31,9 @@ func TestKubectlOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.in.KubectlOn(tc.at); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
+			}
+			if _, server, named := strings.Cut(strings.TrimSpace(tc.want), "--server "); tc.in.ServerOf(tc.at) != server || named != (server != "") {
+				t.Errorf("client-go calls %q, and kubectl %q", tc.in.ServerOf(tc.at), server)
 			}
 		})
 	}

@@ -9,7 +9,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
+	"github.com/akraino-icn/bpa/pkg/appcluster/apitest"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
@@ -20,43 +25,48 @@ import (
 // configuring is a fixture of an installed cluster that gets other variables without a drain.
 type configuring struct {
 	*upgrading
-	// deployment is CoreDNS as kubectl prints it. Each look at it is counted, and calls onLook if it is set.
-	deployment string
+	// deployment is CoreDNS. Each look at it is counted, and calls onLook if it is set.
+	deployment *appsv1.Deployment
+	daemons    *appsv1.DaemonSet
 	looks      int
 	onLook     func()
 	fails      bool // the playbook fails
 	sick       bool // a pod of CoreDNS crashes
 }
 
-const (
-	rolledOut = "Deployment\tkube-system\tcoredns\t2\t2\t2\t2\t2\t2\t\t\t\t"
-	unseen    = "Deployment\tkube-system\tcoredns\t3\t2\t2\t2\t2\t2\t\t\t\t"
-	noneNew   = "Deployment\tkube-system\tcoredns\t3\t3\t2\t3\t1\t2\t\t\t\t"
-)
+// coreDNS returns the Deployment after its third change.
+func coreDNS(seen int64, all, updated int32) *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "coredns", Generation: 3}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2)},
+		Status: appsv1.DeploymentStatus{ObservedGeneration: seen, Replicas: all, UpdatedReplicas: updated, AvailableReplicas: 2}}
+}
+
+// proxies returns the DaemonSet of kube-proxy, of which these pods are available.
+func proxies(wanted, available int32) *appsv1.DaemonSet {
+	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-proxy", Generation: 1},
+		Status: appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: wanted, UpdatedNumberScheduled: available, NumberAvailable: available}}
+}
+
+var rolledOut, unseen, noneNew = coreDNS(3, 2, 2), coreDNS(2, 2, 2), coreDNS(3, 3, 1)
 
 func newConfiguring(t *testing.T, masters, workers int, narrow contract.Narrow, variables string) *configuring {
-	c := &configuring{upgrading: newUpgrading(t, false, masters, workers, "worker-1"), deployment: rolledOut}
+	c := &configuring{upgrading: newUpgrading(t, false, masters, workers, "worker-1"), deployment: rolledOut, daemons: proxies(2, 2)}
 	r := &c.In.Request
 	r.KubernetesVersion, r.Operation, r.Vars = "1.34.3", contract.OperationConfigure, vars(variables)
 	all := session.Names(r.Members)
 	r.Upgrade = &contract.Upgrade{Nodes: all, From: "1.34.3", Path: []string{"1.34.3"}, Narrow: &narrow}
 	c.In.Playbook, c.In.Run = contract.PlaybookInstall, "edge-1-configure-2"
 	c.Render()
-	inner := c.Living.Commands
-	c.Living.Commands = func(command string, stdout, stderr io.Writer) (int, bool) {
-		if !strings.Contains(command, "get deployments.apps,daemonsets.apps --namespace kube-system ") {
-			return inner(command, stdout, stderr)
+	inner := c.More
+	c.More = func(call apitest.Call) []runtime.Object { return append(inner(call), c.deployment, c.daemons) }
+	c.On("list deployments", func(call apitest.Call) error {
+		if call.Namespace == metav1.NamespaceSystem {
+			c.looks++
+			if c.onLook != nil {
+				c.onLook()
+			}
 		}
-		if status := c.Change("", false); status != 0 {
-			return status, true
-		}
-		c.looks++
-		if c.onLook != nil {
-			c.onLook()
-		}
-		fmt.Fprintln(stdout, c.deployment)
-		return 0, true
-	}
+		return nil
+	})
 	c.Play = func(p processCommand, stdout, stderr io.Writer) int {
 		after := func(flag string) string { return p.Args[slices.Index(p.Args, flag)+1] }
 		if status := c.Change(fmt.Sprintf("%s --limit %s --tags %s", p.Args[len(p.Args)-1], after("--limit"), after("--tags")), true); status != 0 {
@@ -139,7 +149,7 @@ func TestConfigureWaitsForTheRollout(t *testing.T) {
 	c := newConfiguring(t, 1, 1, dns(), `{"dns_memory_limit":"1Gi"}`)
 	c.deployment = unseen
 	c.onLook = func() {
-		c.deployment = []string{unseen, noneNew, rolledOut}[min(c.looks-1, 2)]
+		c.deployment = []*appsv1.Deployment{unseen, noneNew, rolledOut}[min(c.looks-1, 2)]
 	}
 	if _, err := c.Run(); err != nil || c.looks < 3 {
 		t.Fatalf("%d looks, %v\n%s", c.looks, err, &c.Log)
@@ -256,7 +266,7 @@ func TestConfigureWhileAWorkerIsLost(t *testing.T) {
 	c.In.Request.Lost, c.In.Request.Kept = []string{"worker-2"}, []string{"worker-2"}
 	c.Nodes["worker-2"], c.In.HealthLimit = false, 5*time.Second
 	c.Planes.Servers[2].Stop()
-	c.deployment += "\nDaemonSet\tkube-system\tkube-proxy\t1\t1\t\t\t\t\t3\t2\t2\tRollingUpdate"
+	c.daemons = proxies(3, 2)
 	if _, err := c.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, &c.Log)
 	}

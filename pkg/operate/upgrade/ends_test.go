@@ -1,28 +1,20 @@
 package upgrade_test
 
 import (
-	"io"
-	"strings"
 	"testing"
 
+	"github.com/akraino-icn/bpa/pkg/appcluster/apitest"
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// endsAt asks the run to end when kubectl runs a command with this text, and lets a node fail that the run does not concern.
-func (u *upgrading) endsAt(t *testing.T, text, fails string) {
-	inner := u.Living.Commands
-	u.Living.Commands = func(command string, stdout, stderr io.Writer) (int, bool) {
-		status, known := inner(command, stdout, stderr)
-		if strings.Contains(command, text) {
-			if err := u.Progress.Set(t.Context(), contract.KeyEnds, u.In.Run); err != nil {
-				t.Error(err)
-			}
-			u.Mu.Lock()
-			u.Nodes[fails] = false
-			u.Mu.Unlock()
-		}
-		return status, known
+// ends asks the run to end, and lets a node fail that the run does not concern.
+func (u *upgrading) ends(t *testing.T, fails string) {
+	if err := u.Progress.Set(t.Context(), contract.KeyEnds, u.In.Run); err != nil {
+		t.Error(err)
 	}
+	u.Mu.Lock()
+	defer u.Mu.Unlock()
+	u.Nodes[fails] = false
 }
 
 // A run that is asked to end between two drains upgrades what is drained, and leaves the other nodes as they are. It
@@ -33,7 +25,7 @@ func TestAnotherChangeComesFirst(t *testing.T) {
 	if err := u.Progress.Set(t.Context(), contract.KeyEnds, "another-run"); err != nil {
 		t.Fatal(err)
 	}
-	u.endsAt(t, " drain worker-1", "worker-4")
+	u.On("evict pods web-1-0", func(apitest.Call) error { u.ends(t, "worker-4"); return nil })
 	out, err := u.Run()
 	if err != nil || out.Recap != "worker-1 upgraded to 1.35.4; another change comes first, so these wait: worker-2, worker-3" {
 		t.Fatalf("recap %q, %v\n%s", out.Recap, err, &u.Log)
@@ -51,8 +43,8 @@ func TestAnotherChangeComesFirst(t *testing.T) {
 func TestAnotherChangeComesBeforeTheFirstDrain(t *testing.T) {
 	t.Parallel()
 	u := newUpgrading(t, false, 1, 2, "worker-1")
-	u.endsAt(t, " get leases ", "worker-2")
-	u.endsAt(t, " get nodes ", "worker-2")
+	healthy := u.Fixture.Kubectl
+	u.Fixture.Kubectl = func() string { u.ends(t, "worker-2"); return healthy() }
 	out, err := u.Run()
 	if err != nil || out.Recap != "no node was upgraded; another change comes first, so these wait: worker-1" {
 		t.Fatalf("recap %q, %v\n%s", out.Recap, err, &u.Log)

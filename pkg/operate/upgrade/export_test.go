@@ -19,6 +19,3 @@ var IgnoredErrors = ignoredErrors
 
 // Noted is the stored list of workloads.
 type Noted = noted
-
-// ResourceOf returns the resource of kubectl for a kind of workloads.
-func ResourceOf(kind string) string { return resources[kind] }

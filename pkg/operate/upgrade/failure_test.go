@@ -1,13 +1,13 @@
 package upgrade_test
 
 import (
-	"encoding/json"
 	"io"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/akraino-icn/bpa/pkg/appcluster/apitest"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/kubespray/kubespraytest"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -61,11 +61,7 @@ func TestUpgradeWhoseDrainIsBlocked(t *testing.T) {
 	t.Parallel()
 	u := newUpgrading(t, false, 1, 3, "worker-1", "worker-2")
 	u.In.Request.Upgrade.DrainSeconds, u.Stuck["worker-2"] = 2, true
-	var b kubespraytest.FakeBudget
-	if err := json.Unmarshal([]byte(`{"metadata":{"namespace":"shop","name":"web"},"spec":{"selector":{"matchLabels":{"app":"shop"}}}}`), &b); err != nil {
-		t.Fatal(err)
-	}
-	u.Budgets = []kubespraytest.FakeBudget{b}
+	u.Budgets = append(u.Budgets, kubespraytest.Budget("shop", "web", "shop"))
 	_, err := u.Run()
 	if f := task.FailureOf(err); f.Reason != contract.ReasonDrainBlocked || f.Host != "worker-2" || !strings.Contains(f.Message, "kubectl describe pdb web -n shop") ||
 		!strings.HasPrefix(f.Message, "worker-1 upgraded to 1.35.4; worker-2 not drained yet. ") || !strings.Contains(f.Message, "The node accepts pods again") || !strings.HasSuffix(f.Message, "raise spec.upgrade.drainTimeout") {
@@ -90,16 +86,13 @@ func TestUpgradeWhoseDrainIsBlocked(t *testing.T) {
 // A node that dies while it is drained is not taken for drained.
 func TestUpgradeOfANodeThatDies(t *testing.T) {
 	u := newUpgrading(t, false, 1, 2, "worker-1")
-	u.In.ProbeLimit = 300 * time.Millisecond // a node is dead after 600 ms
-	inner := u.Living.Commands
-	u.Living.Commands = func(command string, stdout, stderr io.Writer) (int, bool) {
-		if strings.Contains(command, " cordon worker-1") {
-			u.Mu.Lock()
-			u.Nodes["worker-1"] = false
-			u.Mu.Unlock()
-		}
-		return inner(command, stdout, stderr)
-	}
+	u.In.ProbeLimit = 1500 * time.Millisecond // a node is dead after 3 s
+	u.On("patch nodes worker-1", func(apitest.Call) error {
+		u.Mu.Lock()
+		defer u.Mu.Unlock()
+		u.Nodes["worker-1"] = false
+		return nil
+	})
 	_, err := u.Run()
 	if f := task.FailureOf(err); f.Reason != contract.ReasonClusterUnhealthy || f.Host != "worker-1" || u.played("upgrade-cluster.yml") {
 		t.Errorf("failure %+v, changes %v", f, u.Did)

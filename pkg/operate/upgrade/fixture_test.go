@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -69,50 +70,24 @@ func newUpgrading(t *testing.T, stacked bool, masters, workers int, nodes ...str
 	u.Write("bin/kubectl", kubectl)
 	u.Write("bin/df", "#!/bin/sh\nprintf 'x\\n/dev/x 9 9 %s 1%% /\\n' \"$(cat \"$C/free\")\"\n")
 	u.Write("cluster/free", "99999999")
-	u.Living.Commands, u.Scripts, u.Play, u.Fixture.Etcd = u.answer, u.saves, u.playbook, u.status
+	u.Scripts, u.Play, u.Fixture.Etcd = u.saves, u.playbook, u.status
+	u.More, u.EachNode, u.API.Version = u.objects, u.kubelet, u.serverVersion
 	u.etcdNext("3.6.10")
 	return u
 }
 
-// answer answers the questions of an upgrade, before those of the other fixtures.
-func (u *upgrading) answer(command string, stdout, stderr io.Writer) (int, bool) {
+func (u *upgrading) kubelet(n *corev1.Node) {
+	n.Status.NodeInfo.KubeletVersion = "v" + u.kubelets[n.Name]
+}
+
+// serverVersion returns the version of the API server at an address.
+func (u *upgrading) serverVersion(host string) string {
 	u.Mu.Lock()
 	defer u.Mu.Unlock()
-	switch {
-	case strings.Contains(command, "metadata.name=kube-controller-manager"):
-		if u.leaders >= 0 {
-			u.leaders++
-		}
-		fmt.Fprintln(stdout, "kube-controller-manager", u.leaders)
-	case strings.Contains(command, " get leases "):
-		u.beats++
-		for name, ready := range u.Nodes {
-			if beat := u.beats; ready && !u.silent[name] {
-				fmt.Fprintln(stdout, name, beat)
-			} else {
-				fmt.Fprintln(stdout, name, 0)
-			}
-		}
-	case strings.Contains(command, "kubeletVersion"):
-		for name, v := range u.kubelets {
-			fmt.Fprintln(stdout, name, "v"+v)
-		}
-	case strings.Contains(command, " --all-namespaces ") && strings.Contains(command, "availableReplicas"):
-		return u.printWorkloads(command, stdout), true
-	case strings.Contains(command, " get --raw /version"):
-		v := slices.Collect(maps.Values(u.servers))[0]
-		for address, own := range u.servers {
-			if strings.Contains(command, "https://"+address+":") {
-				v = own
-			}
-		}
-		fmt.Fprintf(stdout, `{"gitVersion": "v%s"}`, v)
-	default:
-		u.Mu.Unlock()
-		defer u.Mu.Lock()
-		return u.Planes.Kubectl(command, stdout, stderr)
+	if own, found := u.servers[host]; found {
+		return "v" + own
 	}
-	return 0, true
+	return "v" + slices.Collect(maps.Values(u.servers))[0] // the only one, at 127.0.0.1
 }
 
 func (u *upgrading) status(command string, stdout io.Writer) int {

@@ -2,11 +2,15 @@ package upgrade
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/cluster"
@@ -224,12 +228,18 @@ func (u *upgrader) serverTrouble(ctx context.Context, n contract.Node) string {
 	}
 	w := &cluster.Client{Input: u.in.For([]contract.Node{n}), Access: u.w.Access}
 	defer w.Close()
-	text, err := w.Ask(ctx, "get --raw /version --request-timeout=10s", 64<<10)
+	version, err := cluster.Call(ctx, w, func(ctx context.Context, kube kubernetes.Interface) (v version.Info, err error) {
+		raw, err := kube.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+		if err == nil {
+			err = json.Unmarshal(raw, &v)
+		}
+		return v, err
+	})
 	if err != nil {
 		return "its API server does not answer: " + task.Cut(err.Error(), 200)
 	}
-	if want := `"v` + u.in.Request.KubernetesVersion + `"`; !strings.Contains(string(text), want) {
-		return fmt.Sprintf("its API server does not have version %s", want)
+	if want := "v" + u.in.Request.KubernetesVersion; version.GitVersion != want {
+		return fmt.Sprintf("its API server does not have version %q", want)
 	}
 	return ""
 }

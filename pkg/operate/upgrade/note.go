@@ -78,7 +78,7 @@ func (u *upgrader) endBatch(ctx context.Context) error {
 // note stores which workloads are available before the nodes are drained. Those that were available
 // before an earlier attempt stay in the list. Other ones do not block the upgrade, and are logged.
 func (u *upgrader) note(ctx context.Context) error {
-	all, err := workloads(ctx, u.w, slices.Collect(maps.Keys(resources)))
+	all, err := workloads(ctx, u.w, slices.Collect(maps.Keys(kinds)))
 	if err != nil {
 		return cluster.Unanswered("find the workloads that are available before the upgrade", err)
 	}
@@ -160,12 +160,10 @@ func (u *upgrader) awaitAvailable(ctx context.Context) error {
 // control plane node was upgraded, the numbers in the status of workloads are old. The leader renews
 // its lease every two seconds.
 func (u *upgrader) lacking(ctx context.Context, since **string) ([]workload, error) {
-	leases, err := pairs(ctx, u.w, `get leases --namespace kube-system --field-selector metadata.name=kube-controller-manager --request-timeout=30s `+
-		`--output jsonpath='{range .items[*]}{.metadata.name}{" "}{.metadata.resourceVersion}{"\n"}{end}'`)
+	lease, err := leaderVersion(ctx, u.w)
 	if err != nil {
 		return nil, err
 	}
-	lease := leases["kube-controller-manager"]
 	if *since == nil {
 		*since = &lease
 	}

@@ -2,11 +2,13 @@ package upgrade_test
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/akraino-icn/bpa/pkg/appcluster/apitest"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/upgrade"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -84,17 +86,17 @@ func TestUpgradeWaitsForWorkloads(t *testing.T) {
 	u := newUpgrading(t, false, 1, 2, "worker-1")
 	u.runs("Deployment shop/web", 2, 2)
 	u.after(func() { u.workloads["Deployment shop/web"].available = 0 })
-	inner, asked := u.Living.Commands, 0
-	u.Living.Commands = func(command string, stdout, stderr io.Writer) (int, bool) {
-		if u.played("upgrade-cluster.yml") && strings.Contains(command, "availableReplicas") {
-			u.Mu.Lock()
+	asked := 0
+	u.On("list deployments", func(apitest.Call) error {
+		u.Mu.Lock()
+		defer u.Mu.Unlock()
+		if u.played("upgrade-cluster.yml") {
 			if asked++; asked == 3 {
 				u.workloads["Deployment shop/web"].available = 2
 			}
-			u.Mu.Unlock()
 		}
-		return inner(command, stdout, stderr)
-	}
+		return nil
+	})
 	if _, err := u.Run(); err != nil || asked != 3 || !strings.Contains(u.Log.String(), "not available yet: Deployment shop/web (0/2)") {
 		t.Errorf("asked %d times, %v\n%s", asked, err, &u.Log)
 	}
@@ -199,14 +201,9 @@ func TestUpgradeWithManyWorkloads(t *testing.T) {
 // A cluster whose workloads cannot be read is not upgraded.
 func TestUpgradeOfUnreadableWorkloads(t *testing.T) {
 	u := newUpgrading(t, false, 1, 2, "worker-1")
-	inner := u.Living.Commands
-	u.Living.Commands = func(command string, stdout, stderr io.Writer) (int, bool) {
-		if strings.Contains(command, "availableReplicas") {
-			fmt.Fprint(stderr, "error: the server is currently unable to handle the request")
-			return 1, true
-		}
-		return inner(command, stdout, stderr)
-	}
+	u.On("list statefulsets", func(apitest.Call) error {
+		return apierrors.NewServiceUnavailable("the server is currently unable to handle the request")
+	})
 	if _, err := u.Run(); task.FailureOf(err).Reason != contract.ReasonAPIUnavailable {
 		t.Error(err)
 	}

@@ -1,12 +1,14 @@
 package upgrade
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
-	"strings"
 	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"github.com/akraino-icn/bpa/pkg/operate/cluster"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
@@ -16,48 +18,46 @@ import (
 type rollout struct {
 	kind, namespace, name string
 	// generation counts the changes of the object, and seen is the last one that its controller has seen.
-	generation, seen int
+	generation, seen int64
 	// wanted, all, updated and available are numbers of pods; all includes old ones. For a DaemonSet,
 	// all is not known and has the number of updated ones.
 	wanted, all, updated, available int
 }
 
-// rolloutFields lets kubectl print a line for each object with what parseRollouts needs.
-const rolloutFields = `--output jsonpath='{range .items[*]}{.kind}{"\t"}{.metadata.namespace}{"\t"}{.metadata.name}{"\t"}` +
-	`{.metadata.generation}{"\t"}{.status.observedGeneration}{"\t"}{.spec.replicas}{"\t"}{.status.replicas}{"\t"}{.status.updatedReplicas}{"\t"}{.status.availableReplicas}{"\t"}` +
-	`{.status.desiredNumberScheduled}{"\t"}{.status.updatedNumberScheduled}{"\t"}{.status.numberAvailable}{"\t"}{.spec.updateStrategy.type}{"\n"}{end}'`
-
-// rollouts returns the Deployments and the DaemonSets of a namespace. The name must be a valid one.
+// rollouts returns the Deployments and the DaemonSets of a namespace.
 func rollouts(ctx context.Context, w *cluster.Client, namespace string) ([]rollout, error) {
-	raw, err := w.Ask(ctx, "get deployments.apps,daemonsets.apps --namespace "+namespace+" --request-timeout=30s "+rolloutFields, maxWorkloads)
-	if err != nil {
-		return nil, fmt.Errorf("read the Deployments and DaemonSets of namespace %s: %w", namespace, err)
-	}
-	return parseRollouts(raw), nil
+	return cluster.Call(ctx, w, func(ctx context.Context, kube kubernetes.Interface) (all []rollout, err error) {
+		deployments, err := kube.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("read the Deployments of namespace %s: %w", namespace, err)
+		}
+		daemons, err := kube.AppsV1().DaemonSets(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("read the DaemonSets of namespace %s: %w", namespace, err)
+		}
+		for _, d := range deployments.Items {
+			all = append(all, ofDeployment(d))
+		}
+		for _, d := range daemons.Items {
+			all = append(all, ofDaemonSet(d))
+		}
+		return all, nil
+	})
 }
 
-func parseRollouts(raw []byte) (all []rollout) {
-	for lines := bufio.NewScanner(bytes.NewReader(raw)); lines.Scan(); {
-		f := strings.Split(lines.Text(), "\t")
-		if len(f) != 13 || !session.KubernetesName.MatchString(f[2]) {
-			continue
-		}
-		r := rollout{kind: f[0], namespace: f[1], name: f[2], generation: number(f[3]), seen: number(f[4])}
-		switch r.kind {
-		case "Deployment":
-			r.wanted, r.all, r.updated, r.available = number(f[5]), number(f[6]), number(f[7]), number(f[8])
-		case "DaemonSet":
-			r.wanted, r.updated, r.available = number(f[9]), number(f[10]), number(f[11])
-			if f[12] == "OnDelete" { // a user replaces its pods
-				r.updated = r.wanted
-			}
-			r.all = r.updated
-		default:
-			continue
-		}
-		all = append(all, r)
+func ofDeployment(d appsv1.Deployment) rollout {
+	return rollout{kind: "Deployment", namespace: d.Namespace, name: session.Printable(d.Name), generation: d.Generation, seen: d.Status.ObservedGeneration,
+		wanted: int(ptr.Deref(d.Spec.Replicas, 1)), all: int(d.Status.Replicas), updated: int(d.Status.UpdatedReplicas), available: int(d.Status.AvailableReplicas)}
+}
+
+func ofDaemonSet(d appsv1.DaemonSet) rollout {
+	r := rollout{kind: "DaemonSet", namespace: d.Namespace, name: session.Printable(d.Name), generation: d.Generation, seen: d.Status.ObservedGeneration,
+		wanted: int(d.Status.DesiredNumberScheduled), updated: int(d.Status.UpdatedNumberScheduled), available: int(d.Status.NumberAvailable)}
+	if d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType { // a user replaces its pods
+		r.updated = r.wanted
 	}
-	return all
+	r.all = r.updated
+	return r
 }
 
 // trouble returns what is still to be rolled out; empty: nothing. lost is the number of lost nodes. A

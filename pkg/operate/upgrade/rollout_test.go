@@ -1,31 +1,42 @@
 package upgrade
 
-import "testing"
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
 
 func TestRolloutTrouble(t *testing.T) {
-	for _, r := range []struct {
-		line string
+	deployment := func(generation, seen int64, wanted *int32, all, updated, available int32) rollout {
+		return ofDeployment(appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "coredns", Generation: generation}, Spec: appsv1.DeploymentSpec{Replicas: wanted},
+			Status: appsv1.DeploymentStatus{ObservedGeneration: seen, Replicas: all, UpdatedReplicas: updated, AvailableReplicas: available}})
+	}
+	daemons := func(updated, available int32, strategy appsv1.DaemonSetUpdateStrategyType) rollout {
+		return ofDaemonSet(appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "dns", Generation: 2}, Spec: appsv1.DaemonSetSpec{UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: strategy}},
+			Status: appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 3, UpdatedNumberScheduled: updated, NumberAvailable: available}})
+	}
+	const rolling, onDelete = appsv1.RollingUpdateDaemonSetStrategyType, appsv1.OnDeleteDaemonSetStrategyType
+	for name, tc := range map[string]struct {
+		r    rollout
 		lost int
 		want string
 	}{
-		{"Deployment\tkube-system\tcoredns\t2\t2\t2\t2\t2\t2\t\t\t\t", 0, ""},
-		{"Deployment\tkube-system\tcoredns\t3\t2\t2\t2\t2\t2\t\t\t\t", 0, "Deployment kube-system/coredns was changed, and its controller has not seen the change yet"},
-		{"Deployment\tkube-system\tcoredns\t3\t3\t2\t3\t1\t2\t\t\t\t", 0, "Deployment kube-system/coredns has 1 of 2 new pods, and 2 old ones"},
-		{"Deployment\tkube-system\tcoredns\t2\t2\t2\t3\t2\t2\t\t\t\t", 0, "Deployment kube-system/coredns has 2 of 2 new pods, and 1 old ones"},
-		{"Deployment\tkube-system\tcoredns\t2\t2\t2\t2\t2\t1\t\t\t\t", 0, "Deployment kube-system/coredns has 1 of 2 pods available"},
-		{"Deployment\tkube-system\tcoredns\t2\t2\t0\t\t\t\t\t\t\t", 0, ""},
-		{"DaemonSet\tkube-system\tdns\t2\t2\t\t\t\t\t3\t3\t3\tRollingUpdate", 0, ""},
-		{"DaemonSet\tkube-system\tdns\t2\t2\t\t\t\t\t3\t1\t3\tRollingUpdate", 0, "DaemonSet kube-system/dns has 1 of 3 new pods, and 0 old ones"},
-		{"DaemonSet\tkube-system\tdns\t2\t2\t\t\t\t\t3\t\t3\tOnDelete", 0, ""},
-		{"DaemonSet\tkube-system\tdns\t2\t2\t\t\t\t\t3\t3\t2\tRollingUpdate", 0, "DaemonSet kube-system/dns has 2 of 3 pods available"},
-		{"DaemonSet\tkube-system\tdns\t2\t2\t\t\t\t\t3\t3\t2\tRollingUpdate", 1, ""},
+		"rolled out":               {deployment(2, 2, ptr.To[int32](2), 2, 2, 2), 0, ""},
+		"not seen":                 {deployment(3, 2, ptr.To[int32](2), 2, 2, 2), 0, "Deployment kube-system/coredns was changed, and its controller has not seen the change yet"},
+		"a new and two old pods":   {deployment(3, 3, ptr.To[int32](2), 3, 1, 2), 0, "Deployment kube-system/coredns has 1 of 2 new pods, and 2 old ones"},
+		"an old pod is left":       {deployment(2, 2, ptr.To[int32](2), 3, 2, 2), 0, "Deployment kube-system/coredns has 2 of 2 new pods, and 1 old ones"},
+		"a pod is not available":   {deployment(2, 2, ptr.To[int32](2), 2, 2, 1), 0, "Deployment kube-system/coredns has 1 of 2 pods available"},
+		"none is wanted":           {deployment(2, 2, ptr.To[int32](0), 0, 0, 0), 0, ""},
+		"daemons":                  {daemons(3, 3, rolling), 0, ""},
+		"old daemons":              {daemons(1, 3, rolling), 0, "DaemonSet kube-system/dns has 1 of 3 new pods, and 0 old ones"},
+		"a user replaces the pods": {daemons(0, 3, onDelete), 0, ""},
+		"a daemon does not work":   {daemons(3, 2, rolling), 0, "DaemonSet kube-system/dns has 2 of 3 pods available"},
+		"its node is lost":         {daemons(3, 2, rolling), 1, ""},
 	} {
-		all := parseRollouts([]byte(r.line + "\n"))
-		if len(all) != 1 {
-			t.Fatalf("%q is parsed as %+v", r.line, all)
-		}
-		if got := all[0].trouble(r.lost); got != r.want {
-			t.Errorf("%q, %d lost: %q, want %q", r.line, r.lost, got, r.want)
+		if got := tc.r.trouble(tc.lost); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
 }

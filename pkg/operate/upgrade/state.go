@@ -8,6 +8,11 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/cluster"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
@@ -20,27 +25,41 @@ const heartbeatLimit = 30 * time.Second
 
 // heartbeats returns, for each node, a text that changes with every heartbeat of its kubelet.
 func heartbeats(ctx context.Context, w *cluster.Client) (map[string]string, error) {
-	return pairs(ctx, w, `get leases --namespace kube-node-lease --request-timeout=30s --output jsonpath='{range .items[*]}{.metadata.name}{" "}{.metadata.resourceVersion}{"\n"}{end}'`)
+	return cluster.Call(ctx, w, func(ctx context.Context, kube kubernetes.Interface) (map[string]string, error) {
+		list, err := kube.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("read the leases of the nodes: %w", err)
+		}
+		all := map[string]string{}
+		for _, lease := range list.Items {
+			all[lease.Name] = lease.ResourceVersion
+		}
+		return all, nil
+	})
+}
+
+// leaderVersion returns a text that changes each time the leading controller manager renews its lease; empty: there is no lease.
+func leaderVersion(ctx context.Context, w *cluster.Client) (string, error) {
+	return cluster.Call(ctx, w, func(ctx context.Context, kube kubernetes.Interface) (string, error) {
+		lease, err := kube.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, "kube-controller-manager", metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return "", nil
+		case err != nil:
+			return "", fmt.Errorf("read the lease of the controller manager: %w", err)
+		}
+		return lease.ResourceVersion, nil
+	})
 }
 
 // kubelets returns the version of the kubelet of each node, such as v1.35.4.
 func kubelets(ctx context.Context, w *cluster.Client) (map[string]string, error) {
-	return pairs(ctx, w, `get nodes --request-timeout=30s --output jsonpath='{range .items[*]}{.metadata.name}{" "}{.status.nodeInfo.kubeletVersion}{"\n"}{end}'`)
-}
-
-// pairs runs kubectl, and returns the second word of each line by the first one.
-func pairs(ctx context.Context, w *cluster.Client, arguments string) (map[string]string, error) {
-	text, err := w.Ask(ctx, arguments, cluster.MaxObjects)
-	if err != nil {
-		return nil, err
-	}
+	nodes, err := w.NodeList(ctx)
 	all := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		if field := strings.Fields(line); len(field) == 2 {
-			all[field[0]] = field[1]
-		}
+	for _, n := range nodes {
+		all[n.Name] = n.Status.NodeInfo.KubeletVersion
 	}
-	return all, nil
+	return all, err
 }
 
 // failed uncordons those nodes of the batch that work, and returns the error of the run with the state

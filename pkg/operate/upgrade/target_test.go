@@ -135,7 +135,7 @@ func TestUpgradeOfANodeThatAnUpgradeBroke(t *testing.T) {
 	if _, err := u.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, &u.Log)
 	}
-	u.expectDid("cordon worker-1", "upgrade-cluster.yml worker-1", "uncordon worker-1")
+	u.expectDid("upgrade-cluster.yml worker-1", "uncordon worker-1")
 	u.expectLevels("1.34.3", map[string]string{"worker-1": "1.35.4"})
 }
 

@@ -1,13 +1,20 @@
 package upgrade
 
 import (
-	"bufio"
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/pager"
+	"k8s.io/utils/ptr"
 
 	"github.com/akraino-icn/bpa/pkg/operate/cluster"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
@@ -19,74 +26,119 @@ type workload struct {
 	wanted, available     int // replicas, or pods of a DaemonSet. An API service has one
 }
 
-// resources are the resources of kubectl for the kinds of workloads.
-var resources = map[string]string{
-	"Deployment":  "deployments.apps",
-	"StatefulSet": "statefulsets.apps",
-	"DaemonSet":   "daemonsets.apps",
-	"ReplicaSet":  "replicasets.apps",
-	"APIService":  "apiservices.apiregistration.k8s.io",
+// kinds are the kinds of workloads, and how those of a cluster are listed.
+var kinds = map[string]func(kubernetes.Interface) pager.ListPageFunc{
+	"Deployment": func(kube kubernetes.Interface) pager.ListPageFunc {
+		return page(kube.AppsV1().Deployments(metav1.NamespaceAll).List)
+	},
+	"StatefulSet": func(kube kubernetes.Interface) pager.ListPageFunc {
+		return page(kube.AppsV1().StatefulSets(metav1.NamespaceAll).List)
+	},
+	"DaemonSet": func(kube kubernetes.Interface) pager.ListPageFunc {
+		return page(kube.AppsV1().DaemonSets(metav1.NamespaceAll).List)
+	},
+	"ReplicaSet": func(kube kubernetes.Interface) pager.ListPageFunc {
+		return page(kube.AppsV1().ReplicaSets(metav1.NamespaceAll).List)
+	},
+	"APIService": listAPIServices,
 }
 
-// maxWorkloads bounds the output of kubectl in bytes: it is large enough for about 100,000 objects.
-const maxWorkloads = 16 << 20
-
-// workloadFields lets kubectl print only what parseWorkloads needs: a line for each object with its
-// kind, namespace and name, the kinds of its owners, the number of wanted and available replicas of
-// most kinds, the same of a DaemonSet, and the Service and the condition of an API service.
-const workloadFields = `--output jsonpath='{range .items[*]}{.kind}{"\t"}{.metadata.namespace}{"\t"}{.metadata.name}{"\t"}{.metadata.ownerReferences[*].kind}{"\t"}` +
-	`{.spec.replicas}{"\t"}{.status.availableReplicas}{"\t"}{.status.desiredNumberScheduled}{"\t"}{.status.numberAvailable}{"\t"}` +
-	`{.spec.service.name}{"\t"}{.status.conditions[?(@.type=="Available")].status}{"\n"}{end}'`
-
-// workloads returns the workloads of some kinds, sorted by their names.
-func workloads(ctx context.Context, w *cluster.Client, kinds []string) ([]workload, error) {
-	var what []string
-	for _, kind := range kinds {
-		what = append(what, resources[kind])
+// page returns a typed list function as the pager needs it.
+func page[T runtime.Object](list func(context.Context, metav1.ListOptions) (T, error)) pager.ListPageFunc {
+	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return list(ctx, options)
 	}
-	slices.Sort(what)
-	raw, err := w.Ask(ctx, "get "+strings.Join(what, ",")+" --all-namespaces --request-timeout=30s "+workloadFields, maxWorkloads)
+}
+
+// listAPIServices lists the API services, for which client-go has no type.
+func listAPIServices(kube kubernetes.Interface) pager.ListPageFunc {
+	return func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+		raw, err := kube.Discovery().RESTClient().Get().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices").
+			SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
+		if err != nil {
+			return nil, err
+		}
+		list := &unstructured.UnstructuredList{}
+		return list, list.UnmarshalJSON(raw)
+	}
+}
+
+// workloads returns the workloads of some kinds, sorted by their names. A cluster can have many of them, so it asks for
+// them in parts, and keeps only what it needs.
+func workloads(ctx context.Context, w *cluster.Client, of []string) ([]workload, error) {
+	all, err := cluster.Call(ctx, w, func(ctx context.Context, kube kubernetes.Interface) (all []workload, err error) {
+		for _, kind := range of {
+			err = errors.Join(err, pager.New(kinds[kind](kube)).EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+				if found, counts := workloadOf(o); counts {
+					all = append(all, found)
+				}
+				return nil
+			}))
+		}
+		return all, err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read the workloads of the cluster: %w", err)
 	}
-	return parseWorkloads(raw), nil
-}
-
-// parseWorkloads reads lines of workloadFields. It leaves out ReplicaSets with an owner, because they
-// are parts of Deployments, and API services that the API server itself serves.
-func parseWorkloads(raw []byte) (all []workload) {
-	for lines := bufio.NewScanner(bytes.NewReader(raw)); lines.Scan(); {
-		field := strings.Split(lines.Text(), "\t")
-		if len(field) != 10 || resources[field[0]] == "" || !session.KubernetesName.MatchString(field[2]) {
-			continue
-		}
-		w := workload{kind: field[0], namespace: field[1], name: field[2]}
-		switch w.kind {
-		case "APIService":
-			if field[8] == "" {
-				continue
-			}
-			if w.wanted = 1; field[9] == "True" {
-				w.available = 1
-			}
-		case "DaemonSet":
-			w.wanted, w.available = number(field[6]), number(field[7])
-		default:
-			w.wanted, w.available = number(field[4]), number(field[5])
-		}
-		if w.kind == "ReplicaSet" && field[3] != "" || w.kind != "APIService" && !session.KubernetesName.MatchString(w.namespace) {
-			continue
-		}
-		all = append(all, w)
-	}
 	slices.SortFunc(all, func(a, b workload) int { return strings.Compare(a.String(), b.String()) })
-	return all
+	return all, nil
 }
 
-// number returns the value of a field; 0: kubectl did not print it.
-func number(text string) int {
-	n, _ := strconv.Atoi(text) // an absent field is empty
-	return n
+// workloadOf returns the numbers of a workload. It leaves out ReplicaSets with an owner, because they are parts of
+// Deployments, and API services that the API server itself serves.
+func workloadOf(o runtime.Object) (w workload, counts bool) {
+	w.replicas(o)
+	switch o := o.(type) {
+	case *appsv1.Deployment:
+		w.kind = "Deployment"
+	case *appsv1.StatefulSet:
+		w.kind = "StatefulSet"
+	case *appsv1.DaemonSet:
+		w.kind = "DaemonSet"
+	case *appsv1.ReplicaSet:
+		w.kind = "ReplicaSet"
+		if len(o.OwnerReferences) > 0 {
+			return w, false
+		}
+	case *unstructured.Unstructured:
+		w.kind, w.wanted = "APIService", 1
+		if isAvailable(o) {
+			w.available = 1
+		}
+		if served, _, _ := unstructured.NestedString(o.Object, "spec", "service", "name"); served == "" {
+			return w, false
+		}
+	}
+	named, err := meta.Accessor(o)
+	if err != nil {
+		return w, false
+	}
+	w.namespace, w.name = named.GetNamespace(), named.GetName()
+	printable := session.KubernetesName.MatchString
+	return w, printable(w.name) && (w.kind == "APIService" || printable(w.namespace))
+}
+
+// replicas sets the numbers of wanted and available replicas. The API server sets a wanted number that is not given to 1.
+func (w *workload) replicas(o runtime.Object) {
+	switch o := o.(type) {
+	case *appsv1.Deployment:
+		w.wanted, w.available = int(ptr.Deref(o.Spec.Replicas, 1)), int(o.Status.AvailableReplicas)
+	case *appsv1.StatefulSet:
+		w.wanted, w.available = int(ptr.Deref(o.Spec.Replicas, 1)), int(o.Status.AvailableReplicas)
+	case *appsv1.ReplicaSet:
+		w.wanted, w.available = int(ptr.Deref(o.Spec.Replicas, 1)), int(o.Status.AvailableReplicas)
+	case *appsv1.DaemonSet:
+		w.wanted, w.available = int(o.Status.DesiredNumberScheduled), int(o.Status.NumberAvailable)
+	}
+}
+
+// isAvailable reports whether the condition Available of an API service is true.
+func isAvailable(o *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(c any) bool {
+		condition, _ := c.(map[string]any)
+		return condition["type"] == "Available" && condition["status"] == "True"
+	})
 }
 
 // String returns "Deployment shop/web", which identifies the workload.
@@ -137,13 +189,13 @@ func missing(names []string, now []workload) []workload {
 }
 
 // kindsNamed returns the kinds of named workloads.
-func kindsNamed(names []string) (kinds []string) {
-	for kind := range resources {
+func kindsNamed(names []string) (named []string) {
+	for kind := range kinds {
 		if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, kind+" ") }) {
-			kinds = append(kinds, kind)
+			named = append(named, kind)
 		}
 	}
-	return kinds
+	return named
 }
 
 // listStates returns the states of the first workloads, and the number of the others.

@@ -1,15 +1,21 @@
 package upgrade_test
 
 import (
-	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/client-go/util/jsonpath"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
+	"github.com/akraino-icn/bpa/pkg/appcluster/apitest"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/upgrade"
 )
@@ -34,58 +40,58 @@ func (u *upgrading) runs(what string, available, wanted int) {
 }
 
 // object returns the workload as the API server has it.
-func (w fakeWorkload) object() map[string]any {
-	o := map[string]any{"kind": w.kind, "metadata": map[string]any{"name": w.name, "namespace": w.namespace}}
+func (w fakeWorkload) object() runtime.Object {
+	about := metav1.ObjectMeta{Namespace: w.namespace, Name: w.name}
+	wanted, available := ptr.To(int32(w.wanted)), int32(w.available)
 	switch w.kind {
 	case "DaemonSet":
-		o["status"] = map[string]any{"desiredNumberScheduled": w.wanted, "numberAvailable": w.available}
+		return &appsv1.DaemonSet{ObjectMeta: about, Status: appsv1.DaemonSetStatus{DesiredNumberScheduled: *wanted, NumberAvailable: available}}
+	case "StatefulSet":
+		return &appsv1.StatefulSet{ObjectMeta: about, Spec: appsv1.StatefulSetSpec{Replicas: wanted}, Status: appsv1.StatefulSetStatus{AvailableReplicas: available}}
+	case "ReplicaSet":
+		return &appsv1.ReplicaSet{ObjectMeta: about, Spec: appsv1.ReplicaSetSpec{Replicas: wanted}, Status: appsv1.ReplicaSetStatus{AvailableReplicas: available}}
 	case "APIService":
-		o["metadata"] = map[string]any{"name": w.name}
-		o["spec"] = map[string]any{"service": map[string]any{"name": "metrics-server"}}
-		o["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Other", "status": "True"},
-			map[string]any{"type": "Available", "status": map[bool]string{true: "True", false: "False"}[w.works()]}}}
-	default:
-		o["spec"] = map[string]any{"replicas": w.wanted}
-		if w.available > 0 { // the API server leaves out a zero
-			o["status"] = map[string]any{"availableReplicas": w.available}
-		}
+		return apiService(w.name, map[string]any{"service": map[string]any{"name": "metrics-server"}}, w.works())
 	}
-	return o
+	return &appsv1.Deployment{ObjectMeta: about, Spec: appsv1.DeploymentSpec{Replicas: wanted}, Status: appsv1.DeploymentStatus{AvailableReplicas: available}}
 }
 
-// printWorkloads prints the workloads of the requested kinds as kubectl does.
-func (u *upgrading) printWorkloads(command string, stdout io.Writer) int {
-	_, rest, _ := strings.Cut(command, " get ")
-	what, rest, _ := strings.Cut(rest, " ")
-	_, template, _ := strings.Cut(rest, "jsonpath='")
-	var items []any
+func apiService(name string, spec map[string]any, works bool) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name}, "spec": spec,
+		"status": map[string]any{"conditions": []any{map[string]any{"type": "Other", "status": "True"},
+			map[string]any{"type": "Available", "status": map[bool]string{true: "True", false: "False"}[works]}}}}}
+}
+
+// objects are the workloads, and what does not count: a ReplicaSet of a Deployment, and an API service of the API server.
+func (u *upgrading) objects(call apitest.Call) []runtime.Object {
+	part := fakeWorkload{kind: "ReplicaSet", namespace: "shop", name: "web-1", wanted: 3}.object().(*appsv1.ReplicaSet)
+	part.OwnerReferences = []metav1.OwnerReference{{Kind: "Deployment", Name: "web"}}
+	all := append([]runtime.Object{part, apiService("v1.", map[string]any{}, false)}, u.leases(call)...)
 	for _, w := range u.workloads {
-		if slices.Contains(strings.Split(what, ","), upgrade.ResourceOf(w.kind)) {
-			items = append(items, w.object())
+		all = append(all, w.object())
+	}
+	return all
+}
+
+// leases are the Leases of the controller manager and of the nodes. Each is renewed before it is read.
+func (u *upgrading) leases(call apitest.Call) (all []runtime.Object) {
+	lease := func(namespace, name string, version int) {
+		all = append(all, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, ResourceVersion: fmt.Sprint(version)}})
+	}
+	switch {
+	case call.Resource != "leases":
+	case call.Namespace == metav1.NamespaceSystem:
+		if u.leaders >= 0 {
+			u.leaders++
+		}
+		lease(call.Namespace, "kube-controller-manager", u.leaders)
+	default:
+		u.beats++
+		for name, ready := range u.Nodes {
+			lease(corev1.NamespaceNodeLease, name, map[bool]int{true: u.beats}[ready && !u.silent[name]])
 		}
 	}
-	if strings.Contains(what, "replicasets") {
-		items = append(items, map[string]any{"kind": "ReplicaSet", "metadata": map[string]any{"name": "web-1", "namespace": "shop",
-			"ownerReferences": []any{map[string]any{"kind": "Deployment"}}}, "spec": map[string]any{"replicas": 3}, "status": map[string]any{"availableReplicas": 3}})
-	}
-	if strings.Contains(what, "apiservices") {
-		items = append(items, map[string]any{"kind": "APIService", "metadata": map[string]any{"name": "v1."}, "spec": map[string]any{},
-			"status": map[string]any{"conditions": []any{map[string]any{"type": "Available", "status": "True"}}}})
-	}
-	p := jsonpath.New("out").AllowMissingKeys(true)
-	if err := p.Parse(strings.TrimSuffix(template, "'")); err != nil {
-		u.T.Error(err)
-		return 1
-	}
-	var out bytes.Buffer
-	if err := p.Execute(&out, map[string]any{"items": items}); err != nil {
-		u.T.Error(err)
-		return 1
-	}
-	if _, err := stdout.Write(out.Bytes()); err != nil {
-		return 1 // the task has not waited for the answer
-	}
-	return 0
+	return all
 }
 
 // after calls change when the playbook has ended.

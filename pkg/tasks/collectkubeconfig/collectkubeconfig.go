@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/access"
+	"github.com/akraino-icn/bpa/pkg/appcluster"
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/tasks/newcluster"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -65,8 +65,8 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	if err != nil {
 		return Output{}, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("param %s: %w", contract.ParamCertificateRequest, err))
 	}
-	entry, err := newcluster.Reach(ctx, newcluster.Input{Request: in.Request, Nodes: in.Nodes, PrivateKey: in.PrivateKey, Limit: in.ConnectLimit},
-		newcluster.Ports{Dial: ports.Dial, KnownHosts: ports.KnownHosts, Log: ports.Log})
+	entry, err := appcluster.Reach(ctx, appcluster.Input{Request: in.Request, Nodes: in.Nodes, PrivateKey: in.PrivateKey, Limit: in.ConnectLimit},
+		appcluster.Ports{Dial: ports.Dial, KnownHosts: ports.KnownHosts, Log: ports.Log})
 	if err != nil {
 		return Output{}, err
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/akraino-icn/bpa/pkg/appcluster"
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/tasks/newcluster"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -258,4 +258,4 @@ func (r *run) uncordon(ctx context.Context, names []string) error {
 }
 
 // unanswered adds the failure reason to an error of the cluster's API server.
-func unanswered(err error) error { return task.Because(newcluster.Reason(err), err) }
+func unanswered(err error) error { return task.Because(appcluster.Reason(err), err) }

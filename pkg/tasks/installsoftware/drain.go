@@ -1,13 +1,11 @@
 package installsoftware
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,10 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/kubectl/pkg/drain"
 
 	"github.com/akraino-icn/bpa/pkg/access"
-	"github.com/akraino-icn/bpa/pkg/tasks/newcluster"
+	"github.com/akraino-icn/bpa/pkg/appcluster"
+	"github.com/akraino-icn/bpa/pkg/appcluster/drain"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -40,13 +38,11 @@ type State struct {
 type Drainer struct {
 	kube kubernetes.Interface
 	log  io.Writer
-	// every is the time between two attempts to evict a pod.
-	every time.Duration
 }
 
 // Enter connects to the cluster as a user of its own. leave ends the access.
-func Enter(ctx context.Context, in Input, ports newcluster.Ports) (cluster Cluster, leave func(), err error) {
-	config, leave, err := newcluster.EnterAs(ctx, newcluster.Input{Request: in.Request, Nodes: in.Nodes, PrivateKey: in.PrivateKey, Limit: in.ConnectLimit},
+func Enter(ctx context.Context, in Input, ports appcluster.Ports) (cluster Cluster, leave func(), err error) {
+	config, leave, err := appcluster.EnterAs(ctx, appcluster.Input{Request: in.Request, Nodes: in.Nodes, PrivateKey: in.PrivateKey, Limit: in.ConnectLimit},
 		access.Software, in.SignLimit, ports)
 	if err != nil {
 		return nil, nil, err
@@ -55,14 +51,14 @@ func Enter(ctx context.Context, in Input, ports newcluster.Ports) (cluster Clust
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		leave()
-		return nil, nil, task.Because(newcluster.Reason(err), err)
+		return nil, nil, task.Because(appcluster.Reason(err), err)
 	}
 	return NewDrainer(kube, ports.Log), leave, nil
 }
 
 // NewDrainer returns a Drainer that works with this client.
 func NewDrainer(kube kubernetes.Interface, log io.Writer) *Drainer {
-	return &Drainer{kube: kube, log: log, every: 5 * time.Second}
+	return &Drainer{kube: kube, log: log}
 }
 
 // States returns the nodes of the cluster by name.
@@ -133,42 +129,17 @@ func wrap(verb, name string, err error) error {
 	return nil
 }
 
-// Drain evicts the pods of a cordoned node, and waits until they have ended. It respects
-// PodDisruptionBudgets. Pods of DaemonSets stay. Data in emptyDir volumes is lost, and pods without a controller
-// are evicted too, as when kubespray drains a node.
+// Drain evicts the pods of a cordoned node, and waits until they have ended, by the rules of package drain.
 func (d *Drainer) Drain(ctx context.Context, name string, limit time.Duration) error {
-	var said lastLine
-	helper := &drain.Helper{
-		Ctx: ctx, Client: d.kube, Force: true, IgnoreAllDaemonSets: true, DeleteEmptyDirData: true, GracePeriodSeconds: -1,
-		Timeout: limit, EvictErrorRetryDelay: d.every, Out: io.Discard, ErrOut: &said,
-		OnPodDeletionOrEvictionStarted: func(pod *corev1.Pod, _ bool) {
-			fmt.Fprintf(d.log, "  %s: pod %s/%s must leave\n", name, pod.Namespace, pod.Name)
-		},
-	}
-	err := drain.RunNodeDrain(helper, name)
+	err := drain.Evict(ctx, d.kube, name, limit, func(pod corev1.Pod) {
+		fmt.Fprintf(d.log, "  %s: pod %s must leave\n", name, drain.Name(&pod))
+	})
 	if ctx.Err() != nil {
 		return fmt.Errorf("the drain of node %s was interrupted: %w", name, errors.Join(ctx.Err(), context.Cause(ctx)))
 	}
 	if err != nil {
-		why := err.Error()
-		if said.text != "" {
-			why += "; " + said.text
-		}
-		return fmt.Errorf("node %s was not drained within %s, so its packages were not changed: %s. "+
-			"To look at the cause, run on the cluster: kubectl get pdb --all-namespaces", name, limit, why)
+		return fmt.Errorf("node %s was not drained within %s, so its packages were not changed: %w. "+
+			"To look at the cause, run on the cluster: kubectl get pdb --all-namespaces", name, limit, err)
 	}
 	return nil
-}
-
-// lastLine keeps the last line that was written about an eviction that is tried again: it names the
-// PodDisruptionBudget's refusal.
-type lastLine struct{ text string }
-
-func (l *lastLine) Write(p []byte) (int, error) {
-	for line := range bytes.Lines(p) {
-		if text := strings.TrimSpace(string(line)); strings.Contains(text, "evict") {
-			l.text = text
-		}
-	}
-	return len(p), nil
 }

@@ -84,7 +84,6 @@ func TestDrainIsBlocked(t *testing.T) {
 		return apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 1)
 	}, pod("web"))
 	d := NewDrainer(kube, &strings.Builder{})
-	d.every = time.Millisecond
 	err := d.Drain(t.Context(), "worker-1", 50*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "disruption budget") || !strings.Contains(err.Error(), "was not drained within 50ms") {
 		t.Errorf("error %v", err)

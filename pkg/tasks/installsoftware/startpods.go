@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/akraino-icn/bpa/pkg/appcluster"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
@@ -28,7 +29,12 @@ func StartPods(ctx context.Context, in Input, dial node.Dial, knownHosts playboo
 		return nil, err
 	}
 	defer conn.Close()
-	cluster := podstart.OverSSH{Conn: conn, Request: in.Request, Command: kubectl(in)(at), Limit: in.CallLimit}
+	server := node.OwnServer(at, slices.Concat(in.Nodes, in.Request.Members), in.GroupVars)
+	kube, err := appcluster.Through(ctx, conn, in.Request, at, server, in.CallLimit)
+	if err != nil {
+		return nil, err
+	}
+	cluster := podstart.OverSSH{Conn: conn, Request: in.Request, API: kube.CoreV1(), Limit: in.CallLimit}
 	return podstart.Check(ctx, cluster, nodes, time.Second, min(podstart.Limit, in.ReadyLimit), log)
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -26,6 +27,12 @@ func Kubectl(n contract.Node, all []contract.Node, groupVars []byte) string {
 		return kubectl
 	}
 	return kubectl + "--server https://" + netip.AddrPortFrom(ip, APIPort(groupVars)).String() + " "
+}
+
+// OwnServer returns the URL of the API server that Kubectl asks; empty: the one in the file admin.conf.
+func OwnServer(n contract.Node, all []contract.Node, groupVars []byte) string {
+	_, server, _ := strings.Cut(strings.TrimSpace(Kubectl(n, all, groupVars)), " --server ")
+	return server
 }
 
 // APIPort returns the port of the API servers.

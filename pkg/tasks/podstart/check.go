@@ -12,14 +12,17 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// Cluster runs commands on a control plane.
+// Cluster is a cluster as its administrator has it.
 type Cluster interface {
-	// Kubectl runs kubectl as the administrator of the cluster. stdin is nil if there is no input.
-	Kubectl(ctx context.Context, arguments string, stdin []byte) ([]byte, error)
-	// Root runs another command as root.
+	// Core lets do call the API server.
+	Core(ctx context.Context, do func(context.Context, typedcorev1.CoreV1Interface) error) error
+	// Root runs a command as root on a control plane.
 	Root(ctx context.Context, command string) ([]byte, error)
 }
 
@@ -28,15 +31,18 @@ const (
 	Limit = 2 * time.Minute
 	// cleanLimit bounds the deletion of the pods after a cancellation.
 	cleanLimit = 15 * time.Second
-	// manyAtOnce is the number of pods in one call.
-	manyAtOnce = 100
+	// manyAtOnce is the number of pods that are created in one call of Cluster.Core, and createAtOnce how many of them at
+	// the same time.
+	manyAtOnce, createAtOnce = 100, 10
+	// changeLimit bounds one watch: a lost connection shows no change.
+	changeLimit = 10 * time.Second
 	// mostExplained is the number of nodes whose events are read for the message.
 	mostExplained = 5
 )
 
 // Check starts one pod on each of the nodes, all at the same time, and waits until they are Ready or the limit is
 // over. It returns by node why a pod did not become Ready. It is an error if this is not known, such as
-// after a cancellation. The names of the nodes must be safe in a shell.
+// after a cancellation.
 func Check(ctx context.Context, c Cluster, nodes []string, poll, limit time.Duration, log io.Writer) (failed map[string]string, err error) {
 	if len(nodes) == 0 {
 		return nil, nil
@@ -44,7 +50,7 @@ func Check(ctx context.Context, c Cluster, nodes []string, poll, limit time.Dura
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	fmt.Fprintf(log, "\nStarting a pod on each of these nodes: %s\n", strings.Join(nodes, ", "))
-	if _, err := c.Kubectl(limited, deletePods(label), nil); err != nil { // of a task that was killed
+	if err := deletePods(limited, c, label); err != nil { // of a task that was killed
 		return nil, fmt.Errorf("delete the pods of an earlier check: %w", err)
 	}
 	images, err := findImages(limited, c, nodes)
@@ -55,16 +61,12 @@ func Check(ctx context.Context, c Cluster, nodes []string, poll, limit time.Dura
 	defer func() {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 		defer cancel()
-		if _, failed := c.Kubectl(clean, deletePods(label+"="+check), nil); failed != nil {
+		if failed := deletePods(clean, c, label+"="+check); failed != nil {
 			fmt.Fprintf(log, "  The pods were not deleted; the next check deletes them: %v\n", failed)
 		}
 	}()
 	for some := range slices.Chunk(nodes, manyAtOnce) {
-		manifest, err := pods(images, some, check)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := c.Kubectl(limited, "create --filename -", manifest); err != nil {
+		if err := createPods(limited, c, images, some, check); err != nil {
 			return nil, fmt.Errorf("create pods: %w", err)
 		}
 	}
@@ -78,15 +80,37 @@ func Check(ctx context.Context, c Cluster, nodes []string, poll, limit time.Dura
 	return explain(ctx, c, waiting), nil
 }
 
-func deletePods(selector string) string {
-	return "delete pods --namespace " + namespace + " --selector " + selector + " --ignore-not-found --wait=false"
+func deletePods(ctx context.Context, c Cluster, selector string) error {
+	return c.Core(ctx, func(ctx context.Context, core typedcorev1.CoreV1Interface) error {
+		return core.Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: selector})
+	})
+}
+
+// createPods creates a pod on each of the nodes.
+func createPods(ctx context.Context, c Cluster, images map[string]string, nodes []string, check string) error {
+	return c.Core(ctx, func(ctx context.Context, core typedcorev1.CoreV1Interface) error {
+		all, ctx := errgroup.WithContext(ctx)
+		all.SetLimit(createAtOnce)
+		for _, node := range nodes {
+			p := pod(node, images[node], check)
+			all.Go(func() error {
+				_, err := core.Pods(namespace).Create(ctx, &p, metav1.CreateOptions{})
+				return err
+			})
+		}
+		return all.Wait()
+	})
 }
 
 // findImages returns the image for the pod on each node.
 func findImages(ctx context.Context, c Cluster, nodes []string) (map[string]string, error) {
-	var all corev1.NodeList
-	if err := get(ctx, c, "nodes", &all); err != nil {
-		return nil, err
+	var all *corev1.NodeList
+	err := c.Core(ctx, func(ctx context.Context, core typedcorev1.CoreV1Interface) (err error) {
+		all, err = core.Nodes().List(ctx, metav1.ListOptions{})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the nodes of the cluster: %w", err)
 	}
 	if images := pauseImages(all.Items, nodes); images != nil {
 		return images, nil
@@ -125,13 +149,15 @@ func await(ctx context.Context, c Cluster, nodes []string, check string, poll ti
 	defer tick.Stop()
 	var last map[string]pending
 	for {
-		var list corev1.PodList
-		err := get(ctx, c, "pods --namespace "+namespace+" --selector "+label+"="+check, &list)
+		list, err := listPods(ctx, c, check)
 		if err == nil {
 			left := false
 			if last, left = judgeAll(list.Items, nodes); !left {
 				return last, nil
 			}
+		}
+		if err == nil {
+			awaitChange(ctx, c, check, list.ResourceVersion)
 		}
 		select {
 		case <-tick.C:
@@ -142,6 +168,36 @@ func await(ctx context.Context, c Cluster, nodes []string, check string, poll ti
 			return last, nil
 		}
 	}
+}
+
+func listPods(ctx context.Context, c Cluster, check string) (list *corev1.PodList, err error) {
+	err = c.Core(ctx, func(ctx context.Context, core typedcorev1.CoreV1Interface) (err error) {
+		list, err = core.Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: label + "=" + check})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read pods of the cluster: %w", err)
+	}
+	return list, nil
+}
+
+// awaitChange waits until a pod of the check changes after this version of their list, at most for changeLimit. What
+// is wrong with the API server, the next list tells.
+func awaitChange(ctx context.Context, c Cluster, check, version string) {
+	ctx, cancel := context.WithTimeout(ctx, changeLimit)
+	defer cancel()
+	_ = c.Core(ctx, func(ctx context.Context, core typedcorev1.CoreV1Interface) error {
+		seen, err := core.Pods(namespace).Watch(ctx, metav1.ListOptions{LabelSelector: label + "=" + check, ResourceVersion: version})
+		if err != nil {
+			return err
+		}
+		defer seen.Stop()
+		select {
+		case <-seen.ResultChan():
+		case <-ctx.Done():
+		}
+		return nil
+	})
 }
 
 // judgeAll returns the pods that are not Ready, and whether some of them can become so.
@@ -174,25 +230,24 @@ func explain(ctx context.Context, c Cluster, waiting map[string]pending) map[str
 		if p.pod == "" || i >= mostExplained {
 			continue
 		}
-		var events corev1.EventList
-		if err := get(ctx, c, "events --namespace "+namespace+" --field-selector involvedObject.name="+p.pod+",type=Warning", &events); err != nil || len(events.Items) == 0 {
+		events, err := warnings(ctx, c, p.pod)
+		if err != nil || len(events) == 0 {
 			continue
 		}
-		newest := slices.MaxFunc(events.Items, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
+		newest := slices.MaxFunc(events, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
 		failed[node] = words(newest.Reason, newest.Message)
 	}
 	return failed
 }
 
-// get reads objects of the cluster.
-func get(ctx context.Context, c Cluster, what string, into any) error {
-	kind, _, _ := strings.Cut(what, " ")
-	raw, err := c.Kubectl(ctx, "get "+what+" --output json --request-timeout=30s", nil)
-	if err != nil {
-		return fmt.Errorf("read %s of the cluster: %w", kind, err)
-	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("read %s of the cluster: the output of kubectl is unreadable: %w", kind, err)
-	}
-	return nil
+// warnings returns the warnings about a pod.
+func warnings(ctx context.Context, c Cluster, pod string) (all []corev1.Event, err error) {
+	err = c.Core(ctx, func(ctx context.Context, core typedcorev1.CoreV1Interface) error {
+		list, err := core.Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod + ",type=" + corev1.EventTypeWarning})
+		if err == nil {
+			all = list.Items
+		}
+		return err
+	})
+	return all, err
 }

@@ -1,25 +1,39 @@
-package podstart
+package podstart_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/akraino-icn/bpa/pkg/appcluster"
+	"github.com/akraino-icn/bpa/pkg/appcluster/apitest"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/podstart"
 )
 
 const pause = "registry.k8s.io/pause:3.10.1"
 
 // fakeCluster is a cluster whose kubelets start pods, or do not.
 type fakeCluster struct {
-	t      *testing.T
+	mu     sync.Mutex
+	kube   kubernetes.Interface
 	images map[string][]string // names of images by node
 	crictl string              // what crictl on the control plane says
 	pods   []corev1.Pod
@@ -27,7 +41,7 @@ type fakeCluster struct {
 	status  func(node string) corev1.PodStatus
 	events  []corev1.Event
 	onGet   func()
-	refuses string // the first word of calls that fail
+	refuses string // the verb of calls that fail
 }
 
 func (f *fakeCluster) Root(_ context.Context, command string) ([]byte, error) {
@@ -37,76 +51,91 @@ func (f *fakeCluster) Root(_ context.Context, command string) ([]byte, error) {
 	return []byte(f.crictl), nil
 }
 
-func (f *fakeCluster) Kubectl(ctx context.Context, arguments string, stdin []byte) ([]byte, error) {
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	words := strings.Fields(arguments)
-	if words[0] == f.refuses {
-		return nil, errors.New("admission webhook denied the request")
-	}
-	_, selector, _ := strings.Cut(arguments, "--selector ")
-	selector, _, _ = strings.Cut(selector, " ")
-	key, value, one := strings.Cut(selector, "=")
-	selected := func(p corev1.Pod) bool { got, has := p.Labels[key]; return has && (!one || got == value) }
-	switch words[0] + " " + words[1] {
-	case "delete pods":
-		f.pods = slices.DeleteFunc(f.pods, selected)
-		return nil, nil
-	case "create --filename":
-		f.create(stdin)
-		return nil, nil
-	case "get nodes":
-		var list corev1.NodeList
-		for name, images := range f.images {
-			n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-			for _, image := range images {
-				n.Status.Images = append(n.Status.Images, corev1.ContainerImage{Names: []string{"sha256:1", image}})
-			}
-			list.Items = append(list.Items, n)
-		}
-		return json.Marshal(list)
-	case "get pods":
-		if f.onGet != nil {
-			f.onGet()
-		}
-		var list corev1.PodList
-		for _, p := range f.pods {
-			if selected(p) {
-				list.Items = append(list.Items, p)
-			}
-		}
-		return json.Marshal(list)
-	case "get events":
-		return json.Marshal(corev1.EventList{Items: f.events})
-	}
-	f.t.Errorf("kubectl %s", arguments)
-	return nil, errors.New("unknown command")
+func (f *fakeCluster) Core(ctx context.Context, do func(context.Context, typedcorev1.CoreV1Interface) error) error {
+	return do(ctx, f.kube.CoreV1())
 }
 
-func (f *fakeCluster) create(manifest []byte) {
-	f.t.Helper()
-	var list struct{ Items []corev1.Pod }
-	if err := json.Unmarshal(manifest, &list); err != nil {
-		f.t.Fatal(err)
+// objects are those of the cluster.
+func (f *fakeCluster) objects(call apitest.Call) (all []runtime.Object, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if call.Verb == "list" && call.Resource == "pods" && f.onGet != nil {
+		f.onGet()
 	}
-	for _, p := range list.Items {
-		p.Name = fmt.Sprintf("%s%d", p.GenerateName, len(f.pods))
-		p.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
-		if f.status != nil {
-			p.Status = f.status(p.Spec.NodeName)
+	for name, images := range f.images {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		for _, image := range images {
+			n.Status.Images = append(n.Status.Images, corev1.ContainerImage{Names: []string{"sha256:1", image}})
 		}
-		f.pods = append(f.pods, p)
+		all = append(all, n)
 	}
+	for _, p := range f.pods {
+		all = append(all, p.DeepCopy())
+		for _, e := range f.events {
+			e.Namespace, e.Type, e.InvolvedObject.Name = "kube-system", corev1.EventTypeWarning, p.Name
+			all = append(all, e.DeepCopy())
+		}
+	}
+	return all, nil
+}
+
+func (f *fakeCluster) change(call apitest.Call) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if call.Verb == f.refuses {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: call.Resource}, "", errors.New("admission webhook denied the request"))
+	}
+	selector, err := labels.Parse(call.Labels)
+	switch {
+	case err != nil:
+		return err
+	case call.Verb == "deletecollection" && call.Resource == "pods":
+		f.pods = slices.DeleteFunc(slices.Clone(f.pods), func(p corev1.Pod) bool { return selector.Matches(labels.Set(p.Labels)) })
+		return nil
+	case call.Verb == "create" && call.Resource == "pods":
+		return f.create(call.Body)
+	}
+	return fmt.Errorf("an unexpected call: %s %s", call.Verb, call.Resource)
+}
+
+func (f *fakeCluster) create(body map[string]any) error {
+	var p corev1.Pod
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(body, &p); err != nil {
+		return err
+	}
+	p.Name = fmt.Sprintf("%s%d", p.GenerateName, len(f.pods))
+	p.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+	if f.status != nil {
+		p.Status = f.status(p.Spec.NodeName)
+	}
+	f.pods = append(f.pods, p)
+	return nil
+}
+
+// local is a connection to a control plane of the test.
+type local struct{ node.Connection }
+
+func (local) Output(context.Context, string, int) ([]byte, error) { return nil, nil }
+
+func (local) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, network, address)
 }
 
 func newCluster(t *testing.T) *fakeCluster {
-	return &fakeCluster{t: t, images: map[string][]string{"m1": {"registry.k8s.io/kube-proxy:v1.35.4", pause}, "w1": {pause}}}
+	f := &fakeCluster{images: map[string][]string{"m1": {"registry.k8s.io/kube-proxy:v1.35.4", pause}, "w1": {pause}}}
+	api := apitest.Start(t)
+	api.Objects, api.Change = f.objects, f.change
+	kube, err := appcluster.Through(t.Context(), api.Through(local{}), contract.Request{SSHUser: "root"}, contract.Node{Address: "127.0.0.1"}, "", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.kube = kube
+	return f
 }
 
 func (f *fakeCluster) check(ctx context.Context, nodes ...string) (map[string]string, string, error) {
 	var log strings.Builder
-	failed, err := Check(ctx, f, nodes, time.Millisecond, 200*time.Millisecond, &log)
+	failed, err := podstart.Check(ctx, f, nodes, time.Millisecond, 500*time.Millisecond, &log)
 	return failed, log.String(), err
 }
 
@@ -114,7 +143,7 @@ func (f *fakeCluster) check(ctx context.Context, nodes ...string) (map[string]st
 // deleted, together with those that a killed task has left.
 func TestNodesThatStartPods(t *testing.T) {
 	f := newCluster(t)
-	f.pods = []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "left", Labels: map[string]string{label: "old"}}}, {ObjectMeta: metav1.ObjectMeta{Name: "coredns"}}}
+	f.pods = []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "left", Labels: map[string]string{"bpa.akraino.org/pod-start": "old"}}}, {ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "coredns"}}}
 	var seen []corev1.Pod
 	f.onGet = func() { seen = slices.Clone(f.pods) }
 	failed, log, err := f.check(t.Context(), "m1", "w1")
@@ -127,6 +156,7 @@ func TestNodesThatStartPods(t *testing.T) {
 	if len(seen) != 3 {
 		t.Fatalf("pods %v", seen)
 	}
+	slices.SortFunc(seen, func(a, b corev1.Pod) int { return strings.Compare(a.Spec.NodeName, b.Spec.NodeName) })
 	for i, node := range []string{"m1", "w1"} {
 		p := seen[i+1]
 		c := p.Spec.Containers[0]
@@ -210,7 +240,7 @@ func TestACancelledCheckLeavesNoPods(t *testing.T) {
 func TestPodsThatAreRefused(t *testing.T) {
 	f := newCluster(t)
 	f.refuses = "create"
-	if _, _, err := f.check(t.Context(), "w1"); err == nil || !strings.Contains(err.Error(), "create pods: admission webhook denied the request") {
+	if _, _, err := f.check(t.Context(), "w1"); err == nil || !strings.Contains(err.Error(), "create pods: ") || !strings.Contains(err.Error(), "admission webhook denied the request") {
 		t.Errorf("error %v", err)
 	}
 }

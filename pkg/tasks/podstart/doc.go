@@ -3,6 +3,6 @@
 // the programs of the pod network.
 //
 // Invariant: no pod stays, also after a failure or a cancellation; what a killed task leaves, the next check
-// deletes. The image is the one of the sandboxes, which every node has. The package runs kubectl on a
-// control plane and imports no Kubernetes client.
+// deletes. The image is the one of the sandboxes, which every node has. Of client-go, the package imports
+// only the clients of the core group.
 package podstart

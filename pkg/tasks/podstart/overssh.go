@@ -1,33 +1,31 @@
 package podstart
 
 import (
-	"bytes"
 	"context"
 	"time"
+
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// maxOutput bounds the output of a command in bytes. It is large enough for about 2,000 nodes.
+// maxOutput bounds the output of a command in bytes.
 const maxOutput = 64 << 20
 
 // OverSSH is a Cluster with an SSH connection to one of its control planes.
 type OverSSH struct {
 	Conn    node.Connection
 	Request contract.Request
-	Command string        // the beginning of a command that runs kubectl there
-	Limit   time.Duration // of one command
+	API     typedcorev1.CoreV1Interface // calls the API server through Conn
+	Limit   time.Duration               // of one command or call
 }
 
-// Kubectl implements Cluster.
-func (o OverSSH) Kubectl(ctx context.Context, arguments string, stdin []byte) ([]byte, error) {
+// Core implements Cluster.
+func (o OverSSH) Core(ctx context.Context, do func(context.Context, typedcorev1.CoreV1Interface) error) error {
 	ctx, cancel := context.WithTimeout(ctx, o.Limit)
 	defer cancel()
-	if stdin == nil {
-		return o.Conn.Output(ctx, node.AsRoot(o.Request, o.Command+arguments), maxOutput)
-	}
-	return o.Conn.Send(ctx, node.AsRoot(o.Request, o.Command+arguments), bytes.NewReader(stdin), maxOutput)
+	return do(ctx, o.API)
 }
 
 // Root implements Cluster.

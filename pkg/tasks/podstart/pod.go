@@ -1,14 +1,12 @@
 package podstart
 
 import (
-	"encoding/json"
 	"path"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -22,23 +20,9 @@ const (
 	label = "bpa.akraino.org/pod-start"
 )
 
-// pods returns the manifest of one pod on each node. The scheduler takes no part, so no taint and no cordon keeps
-// a pod away. images are by the name of the node.
-func pods(images map[string]string, nodes []string, check string) ([]byte, error) {
-	list := corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
-	for _, node := range nodes {
-		raw, err := json.Marshal(pod(node, images[node], check))
-		if err != nil {
-			return nil, err
-		}
-		list.Items = append(list.Items, runtime.RawExtension{Raw: raw})
-	}
-	return json.Marshal(list)
-}
-
+// pod returns the pod for a node. The scheduler takes no part, so no taint and no cordon keeps it away.
 func pod(node, image, check string) corev1.Pod {
 	return corev1.Pod{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "bpa-pod-start-", Namespace: namespace, Labels: map[string]string{label: check}},
 		Spec: corev1.PodSpec{
 			NodeName: node, RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: ptr.To[int64](0),

@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
+	"github.com/akraino-icn/bpa/pkg/appcluster/apitest"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
@@ -65,6 +68,10 @@ type Fixture struct {
 	// Starts are the nodes on which each check has started a pod. Podless are the nodes that start none.
 	Starts  [][]string
 	Podless map[string]string
+	// API serves the API of the cluster at each of the machines. Calls is called before each of its answers; its error is the
+	// answer.
+	API   *apitest.Server
+	Calls func(apitest.Call) error
 	// Done is the number of commands on each server before the part of the test that counts.
 	Done map[int]int
 }
@@ -72,7 +79,8 @@ type Fixture struct {
 // New returns a fixture with a healthy master-1, the given number of healthy workers, and a
 // playbook that succeeds.
 func New(t *testing.T, workers int) *Fixture {
-	w := &Fixture{T: t, Play: Recorded("green", 0), Waited: func(string) {}}
+	w := &Fixture{T: t, Play: Recorded("green", 0), Waited: func(string) {}, API: apitest.Start(t), Calls: func(apitest.Call) error { return nil }}
+	w.API.Objects = func(call apitest.Call) ([]runtime.Object, error) { return nil, w.Calls(call) }
 	w.Machine = func(i int, _ string, stdout io.Writer) int {
 		fmt.Fprintf(stdout, "name machine-%d\nvirtual lo 00:00:00:00:00:00\ncard eth0 %s\n", i+1, MACOf(i))
 		return 0
@@ -181,7 +189,11 @@ func (w *Fixture) Ports() session.Ports {
 	return session.Ports{
 		Dial: func(ctx context.Context, to ssh.Target, key ssh.Key, pinned ssh.HostKey) (node.Connection, error) {
 			to.Address = strings.Replace(to.Address, "10.60.0.", "127.0.0.", 1) // see routable
-			return node.DialSSH(ctx, to, key, pinned)
+			conn, err := node.DialSSH(ctx, to, key, pinned)
+			if err != nil {
+				return nil, err
+			}
+			return w.API.Through(conn), nil
 		},
 		Playbook: func(_ context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
 			w.Ran = append(w.Ran, c)

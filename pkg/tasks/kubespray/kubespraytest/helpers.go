@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 
 	"github.com/google/go-cmp/cmp"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
@@ -162,3 +164,9 @@ func (w *Fixture) FactsOf() (names []string) {
 
 // NoPlugin is the reason of a node that starts no pod.
 const NoPlugin = `FailedCreatePodSandBox: failed to find plugin "loopback" in path [/opt/cni/bin]`
+
+// Budget returns a PodDisruptionBudget that lets no pod of a namespace with this label leave.
+func Budget(namespace, name, app string) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}
+}

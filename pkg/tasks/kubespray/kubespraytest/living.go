@@ -1,8 +1,6 @@
 package kubespraytest
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,8 +12,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
+	"github.com/akraino-icn/bpa/pkg/appcluster/apitest"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/operate/session/sessiontest"
@@ -28,14 +32,18 @@ import (
 // nodes and pods. Did has the commands and scripts that changed something, in their order.
 type Living struct {
 	*Fixture
-	Mu    sync.Mutex
-	Nodes map[string]bool // registered: is it Ready?
+	Mu, evicting sync.Mutex
+	Nodes        map[string]bool // registered: is it Ready?
 	// Cordoned are the nodes that accept no pods.
 	Cordoned map[string]bool
-	pods     map[string][]FakePod
-	// Stuck are the nodes whose pods do not leave. Budgets and Attached are answers of kubectl.
-	Stuck    map[string]bool
-	Budgets  []FakeBudget
+	pods     map[string][]*corev1.Pod
+	// Stuck are the nodes whose pods do not leave.
+	Stuck   map[string]bool
+	Budgets []*policyv1.PodDisruptionBudget
+	// More returns further objects of the cluster; nil: there are none.
+	More func(apitest.Call) []runtime.Object
+	// EachNode changes a Node object; nil: it stays as it is.
+	EachNode func(*corev1.Node)
 	Attached string // the node of a volume attachment
 	Did      []string
 	// KillAt ends the task before its n-th change, as the kernel does: nothing more has an effect. 0:
@@ -47,7 +55,7 @@ type Living struct {
 // NewLiving returns an installed cluster with master-1 and some workers, with n pods on worker-n.
 // Each node also has pods that stay. All workers are of the set "worker".
 func NewLiving(t *testing.T, workers int) *Living {
-	l := &Living{Fixture: New(t, workers), Nodes: map[string]bool{}, Cordoned: map[string]bool{}, pods: map[string][]FakePod{}, Stuck: map[string]bool{}}
+	l := &Living{Fixture: New(t, workers), Nodes: map[string]bool{}, Cordoned: map[string]bool{}, pods: map[string][]*corev1.Pod{}, Stuck: map[string]bool{}}
 	request := &l.In.Request
 	request.KubernetesVersion, request.NetworkPlugin, request.OperatingSystem = "1.35.4", "calico", "debian-12"
 	request.PodSubnet, request.ServiceSubnet, request.Complete = "10.233.64.0/18", "10.233.0.0/18", true
@@ -59,11 +67,11 @@ func NewLiving(t *testing.T, workers int) *Living {
 		l.Nodes[n.Name], states[n.HostUID] = true, contract.HostUsed
 		l.Disks[i].With(request.UID)
 		pins = pins.With(ssh.Pin{UID: n.HostUID, Host: n.Host, At: n.Address + ":22", Key: l.HostKey.PublicKey()})
-		l.AddPod(n.Name, "kube-system", "kube-proxy-"+n.Name, func(p *FakePod) { p.Own("DaemonSet") })
+		l.AddPod(n.Name, "kube-system", "kube-proxy-"+n.Name, Own("DaemonSet"))
 		if i > 0 {
 			n.Set = "worker"
 			for k := range i {
-				l.AddPod(n.Name, "shop", fmt.Sprintf("web-%d-%d", i, k), func(p *FakePod) { p.Own("ReplicaSet") })
+				l.AddPod(n.Name, "shop", fmt.Sprintf("web-%d-%d", i, k), Own("ReplicaSet"))
 			}
 		}
 		l.Disks[i].Before = func(script string, _ io.Writer) int { return l.Change(script+" "+n.Name, script != "inspect") }
@@ -83,6 +91,7 @@ func NewLiving(t *testing.T, workers int) *Living {
 	}
 	l.Play = l.Playbook
 	l.Commands = l.kubectl
+	l.API.Objects, l.API.Change = l.objects, l.change
 	return l
 }
 
@@ -96,39 +105,22 @@ func JSON(t *testing.T, v any) []byte {
 	return text
 }
 
-// FakePod is a pod of the cluster, with the fields that kubectl prints for the task.
-type FakePod struct {
-	Metadata struct {
-		Namespace, Name string
-		Labels          map[string]string
-		Annotations     map[string]string
-		OwnerReferences []struct{ Kind string }
+// movable reports whether a drain evicts the pod. The fixture has no static pods and none that have ended.
+func movable(p *corev1.Pod) bool {
+	return !slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" })
+}
+
+// Own returns a change of a pod that lets an object of this kind own it.
+func Own(kind string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{APIVersion: "apps/v1", Kind: kind, Name: "owner", Controller: ptr.To(true)})
 	}
-	Status struct{ Phase string }
-}
-
-// FakeBudget is a PodDisruptionBudget of the cluster, with the fields that kubectl prints for the task.
-type FakeBudget struct {
-	Metadata struct{ Namespace, Name string }
-	Spec     struct{ Selector *metav1.LabelSelector }
-	Status   struct{ DisruptionsAllowed int }
-}
-
-// movable reports whether kubectl drain evicts the pod. The fixture has no static pods and none that have ended.
-func (p FakePod) movable() bool {
-	return !slices.ContainsFunc(p.Metadata.OwnerReferences, func(o struct{ Kind string }) bool { return o.Kind == "DaemonSet" })
-}
-
-// Own lets an object of this kind own the pod.
-func (p *FakePod) Own(kind string) {
-	p.Metadata.OwnerReferences = append(p.Metadata.OwnerReferences, struct{ Kind string }{kind})
 }
 
 // AddPod adds a running pod to a node, after change has changed it.
-func (l *Living) AddPod(on, namespace, name string, change func(p *FakePod)) {
-	var p FakePod
-	p.Metadata.Namespace, p.Metadata.Name, p.Metadata.Labels, p.Status.Phase = namespace, name, map[string]string{"app": namespace}, "Running"
-	change(&p)
+func (l *Living) AddPod(on, namespace, name string, change func(p *corev1.Pod)) {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": namespace}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+	change(p)
 	l.pods[on] = append(l.pods[on], p)
 }
 
@@ -227,71 +219,19 @@ func (l *Living) kubectl(command string, stdout, stderr io.Writer) (status int, 
 		if status := l.Change("", false); status != 0 {
 			return status, true
 		}
-		return l.get(field, arguments, stdout)
-	case "cordon", "uncordon", "drain", "delete":
-		name := field[1]
-		if field[0] == "delete" {
-			name = field[2]
-		}
-		if field[0] == "uncordon" && len(field) > 2 { // several nodes in one command
-			for _, name := range field[1:] {
-				if status, known := l.kubectl(strings.Replace(command, strings.Join(field[1:], " "), name, 1), stdout, stderr); !known || status != 0 {
-					return status, known
-				}
-			}
-			return 0, true
-		}
-		if status := l.Change(field[0]+" "+name, true); status != 0 {
+		return 0, false
+	case "delete":
+		name := field[2]
+		if status := l.Change("delete "+name, true); status != 0 {
 			return status, true
 		}
 		l.Mu.Lock()
 		defer l.Mu.Unlock()
-		if strings.HasSuffix(field[0], "cordon") {
-			l.Cordoned[name] = field[0] == "cordon"
-		}
-		if field[0] == "delete" {
-			delete(l.Nodes, name)
-			delete(l.pods, name)
-		}
-		if field[0] == "drain" {
-			if l.Stuck[name] {
-				fmt.Fprint(stderr, "error: unable to drain node")
-				return 1, true
-			}
-			l.pods[name] = slices.DeleteFunc(l.pods[name], FakePod.movable)
-		}
+		delete(l.Nodes, name)
+		delete(l.pods, name)
 		return 0, true
 	}
 	return 0, false
-}
-
-func (l *Living) get(field []string, arguments string, stdout io.Writer) (int, bool) {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	var items []any
-	switch {
-	case field[1] == "poddisruptionbudgets":
-		for _, b := range l.Budgets {
-			items = append(items, b)
-		}
-	case field[1] == "volumeattachments":
-		items = append(items, map[string]any{"spec": map[string]string{"nodeName": l.Attached}})
-	case field[1] == "pods" && strings.Contains(arguments, "jsonpath"):
-		for on, pods := range l.pods {
-			for _, p := range pods {
-				fmt.Fprintf(stdout, "%s\t%s\t%s\t%s\n", on, p.Status.Phase, p.Metadata.Annotations["kubernetes.io/config.mirror"], p.Metadata.OwnerReferences[0].Kind)
-			}
-		}
-		return 0, true
-	case field[1] == "pods" && strings.Contains(arguments, "spec.nodeName="):
-		_, rest, _ := strings.Cut(arguments, "spec.nodeName=")
-		for _, p := range l.pods[strings.Fields(rest)[0]] {
-			items = append(items, p)
-		}
-	default:
-		return 0, false
-	}
-	return map[bool]int{true: 0, false: 1}[json.NewEncoder(stdout).Encode(map[string]any{"items": items}) == nil], true
 }
 
 // Playbook is kubespray: it resets the machines and deletes the nodes.
@@ -368,13 +308,20 @@ func (l *Living) Shrink(n int) {
 	l.In.Request.Remove.Sets = []contract.SetRemoval{set}
 }
 
+// movePods gives the pods of a node to its new name.
+func (l *Living) movePods(former, name string) {
+	pods := l.pods[former]
+	delete(l.pods, former)
+	l.pods[name] = pods
+}
+
 // promote makes the i-th node a control plane with a new name.
 func (l *Living) promote(i int, name string) {
 	n := &l.In.Nodes[i]
 	former := n.Name
 	delete(l.Nodes, former)
 	n.Name, n.Roles, n.Set, l.Nodes[name] = name, []string{contract.RoleControlPlane}, "", true
-	l.pods[name] = l.pods[former]
+	l.movePods(former, name)
 	l.Disks[i].Before = func(script string, _ io.Writer) int { return l.Change(script+" "+name, script != "inspect") }
 	record := l.Now()
 	record.Nodes[i] = *n

@@ -126,7 +126,7 @@ func (p *Planes) rename(i int, name string) {
 		delete(p.Nodes, former)
 		p.Nodes[name] = isReady
 	}
-	p.pods[name] = p.pods[former]
+	p.movePods(former, name)
 	n.Name = name
 	p.Disks[i].Before = func(script string, _ io.Writer) int { return p.Change(script+" "+name, script != "inspect") }
 	record := p.Now()

@@ -1,16 +1,15 @@
-package newcluster
+package appcluster
 
 import (
-	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
-	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -52,6 +51,14 @@ func parseAdmin(kubeconfig []byte, address string, otherNode func(host string) b
 	return read, nil
 }
 
+// atServer returns the same access to the API server with another URL.
+func (a *admin) atServer(server string) *admin {
+	moved := *a
+	moved.endpoint, moved.config = server, rest.CopyConfig(a.config)
+	moved.config.Host = server
+	return &moved
+}
+
 // at returns the same access to the API server at another address, with the same port.
 func (a *admin) at(address string) *admin {
 	server, err := url.Parse(a.endpoint)
@@ -63,10 +70,7 @@ func (a *admin) at(address string) *admin {
 		port = "443"
 	}
 	server.Host = net.JoinHostPort(address, port)
-	moved := *a
-	moved.endpoint, moved.config = server.String(), rest.CopyConfig(a.config)
-	moved.config.Host = moved.endpoint
-	return &moved
+	return a.atServer(server.String())
 }
 
 func local(host string) bool {
@@ -101,11 +105,18 @@ func onlyCertificates(text []byte) ([]byte, error) {
 // started again.
 const callLimit = 30 * time.Second
 
-// open makes clients for the API server. They connect to the server directly. If the server cannot
-// be reached from the pod network, they connect through the node.
+// Calls for each second, and calls at once, as kubectl has them: a drain asks for each pod of a node.
+const (
+	callsPerSecond = 50
+	callsAtOnce    = 300
+)
+
+// open makes clients for the API server, which connect to it through the node.
 func (a *admin) open(through ssh.Dialer, limit time.Duration) (kubernetes.Interface, *route, error) {
 	config := rest.CopyConfig(a.config)
-	config.Timeout = callLimit
+	config.Timeout, config.QPS, config.Burst = callLimit, callsPerSecond, callsAtOnce
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON // half of the memory of JSON
+	config.Wrap(boundAnswers)
 	way := &route{through: through, limit: limit}
 	config.Dial = way.dial
 	clients, err := kubernetes.NewForConfig(config)
@@ -121,35 +132,4 @@ func versionOf(clients kubernetes.Interface) (string, error) {
 		return "", task.Because(kube.Reason(err), fmt.Errorf("ask the new cluster for its version: %w", err))
 	}
 	return version.GitVersion, nil
-}
-
-// route connects to the API server. It tries a direct connection first. Once a connection through
-// the node has worked, route makes all later connections through the node.
-type route struct {
-	through ssh.Dialer
-	limit   time.Duration
-
-	mu     sync.Mutex
-	tunnel bool
-}
-
-func (r *route) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	r.mu.Lock()
-	tunnel := r.tunnel
-	r.mu.Unlock()
-	if !tunnel {
-		dialer := net.Dialer{Timeout: min(r.limit, 5*time.Second)}
-		conn, err := dialer.DialContext(ctx, network, address)
-		if err == nil {
-			return conn, nil
-		}
-	}
-	conn, err := r.through.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the API server at %s, directly and through the control plane: %w", address, err)
-	}
-	r.mu.Lock()
-	r.tunnel = true
-	r.mu.Unlock()
-	return conn, nil
 }

@@ -1,4 +1,4 @@
-package newcluster
+package appcluster
 
 import (
 	"context"
