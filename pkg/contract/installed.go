@@ -110,7 +110,7 @@ type Removal struct {
 	// because only the cluster knows which of them are empty (see package shrink).
 	Sets []SetRemoval `json:"sets,omitempty"`
 	// DrainSeconds limits the time in which the pods of one node must have left it. 0: no pod is
-	// evicted. Only an older build of BPA requests this, for nodes whose hosts are lost.
+	// evicted.
 	DrainSeconds int `json:"drainSeconds,omitempty"`
 	// DrainsSeconds is the time after which the run begins no other drain, so that its limit is not over before
 	// nodes have left. The next run drains the other nodes. 0: no limit.

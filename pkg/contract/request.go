@@ -45,8 +45,7 @@ type Request struct {
 	// Lost are the names of the nodes of the cluster whose hosts are lost, and Kept are those of them
 	// that the run neither replaces nor removes: they stay nodes of the cluster, but the run does not
 	// contact them and does not wait for them. The run removes the others (see Gone) from the cluster,
-	// except those that are Ready there. An older build of BPA has written no Kept, and only the others
-	// into Lost. The digest does not depend on these fields.
+	// except those that are Ready there. The digest does not depend on these fields.
 	Lost []string `json:"lost,omitempty"`
 	Kept []string `json:"kept,omitempty"`
 	// PassedOver are hosts that failed in this Provisioning, such as a host that did not receive its
@@ -58,8 +57,7 @@ type Request struct {
 	// did not answer when their nodes were removed. They stay claimed, and no node is installed on them before they are
 	// reset. None of them is in Installed. The digest does not depend on Unreset.
 	Unreset []string `json:"unreset,omitempty"`
-	// Operation is the name of the run's operation. Empty: an older build of BPA started the run. The
-	// digest does not depend on it, nor on the following five fields.
+	// Operation is the name of the run's operation. The digest does not depend on it, nor on the following five fields.
 	Operation string `json:"operation,omitempty"`
 	// Members are the nodes of the installed cluster before the run (Installed.Nodes). The inventory
 	// lists the control planes that stay in this order, before new ones. EtcdNext is
@@ -335,8 +333,8 @@ type Node struct {
 	// Address6 is the IPv6 address of a host that has both families and is reached by IPv4.
 	Address6 string `json:"address6,omitempty"`
 	// MACs are the MAC addresses of the host's network cards, in lower case with colons. The
-	// machine that answers at Address must have one of them. If MACs is empty, either Metal3
-	// reports no addresses, or an older build of select-hosts wrote the node.
+	// machine that answers at Address must have one of them. If MACs is empty, Metal3
+	// reports no addresses.
 	MACs    []string `json:"macs,omitempty"`
 	Set     string   `json:"set,omitempty"`     // the node set it belongs to
 	Standby bool     `json:"standby,omitempty"` // claimed, not installed

@@ -12,7 +12,7 @@ func TestGone(t *testing.T) {
 		want    []string
 	}{
 		{"nothing is lost", Request{}, nil},
-		{"a request of an older build names only nodes that leave", Request{Lost: []string{"a"}}, []string{"a"}},
+		{"a lost node leaves", Request{Lost: []string{"a"}}, []string{"a"}},
 		{"a lost node stays", Request{Lost: []string{"a", "b"}, Kept: []string{"a"}}, []string{"b"}},
 		{"all lost nodes stay", Request{Lost: []string{"a"}, Kept: []string{"a"}}, nil},
 	} {

@@ -127,7 +127,7 @@ func TestMembers(t *testing.T) {
 			want: "m-1=etcd1 m-2 m-3 w-1", wantNext: 2, wantEtcd: "m-1", notes: "m-3 is left out",
 		},
 		{
-			name: "an older build", members: "m-1 m-2 m-3 m-4 w-1", nodes: "m-2 m-1@new m-3 m-4 w-1",
+			name: "lost names", members: "m-1 m-2 m-3 m-4 w-1", nodes: "m-2 m-1@new m-3 m-4 w-1",
 			want: "m-2=etcd2 m-3=etcd3 m-4=etcd4 m-1 w-1", wantNext: 5, wantEtcd: "m-2 m-3 m-4", notes: "m-1 is left out",
 		},
 		{

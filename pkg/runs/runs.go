@@ -131,8 +131,7 @@ func (r Run) workspaces() []tekton.WorkspaceBinding {
 const AnnotationRequest = "bpa.akraino.org/request-uid"
 
 // RequestOf returns the name and the UID of the ConfigMap with the request of a run. A ConfigMap of this name with
-// another UID is not the one for which the run was started. The UID is empty if an earlier build of BPA started the run:
-// anybody could change the request of such a run, and later runs have.
+// another UID is not the one for which the run was started. The UID is empty if a user has made the run.
 func RequestOf(run *tekton.PipelineRun) (name string, uid types.UID) {
 	for _, w := range run.Spec.Workspaces {
 		if w.Name == contract.WorkspaceRequest && w.ConfigMap != nil {

@@ -149,7 +149,7 @@ func TestRemovalWithoutADrain(t *testing.T) {
 			l.In.Request.Remove.Nodes, l.In.Request.Lost = []string{"worker-2"}, []string{"worker-2"}
 		}, []string{"cordon worker-2", "drain worker-2", "save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2", "authorize worker-2"},
 			[]string{"master-1", "worker-1"}, "1 node removed: worker-2"},
-		"an older build requests the removal of a host in quarantine": {func(l *kubespraytest.Living) { l.In.Request.Remove = &contract.Removal{Nodes: []string{"worker-2"}} },
+		"the removal of a host in quarantine, without a drain": {func(l *kubespraytest.Living) { l.In.Request.Remove = &contract.Removal{Nodes: []string{"worker-2"}} },
 			[]string{"save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2", "authorize worker-2"}, []string{"master-1", "worker-1"}, "1 node removed: worker-2"},
 		"the node object is gone": {func(l *kubespraytest.Living) {
 			l.In.Request.Remove.Nodes = []string{"worker-2"}
@@ -274,7 +274,7 @@ func TestRemovalThatIsRefused(t *testing.T) {
 	}
 }
 
-// The record of a cluster that an older build installed is rebuilt from the request.
+// A lost record is rebuilt from the request.
 func TestRemovalWithoutARecord(t *testing.T) {
 	l := kubespraytest.NewLiving(t, 2)
 	delete(l.Installed.Data, contract.KeyInstalled)

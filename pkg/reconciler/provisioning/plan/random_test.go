@@ -657,7 +657,7 @@ func TestNextReachesAFixpoint(t *testing.T) {
 		for ; steps < most; steps++ {
 			step := Next(s, now)
 			Report(p, s, step, nil, nil, now)
-			s.InstalledDigest, s.Restored, s.Plugins.Unconfirmed = p.Status.InstalledDigest, p.Status.Restore, UnconfirmedPlugins(p)
+			s.InstalledDigest, s.Restored = p.Status.InstalledDigest, p.Status.Restore
 			if step.Do == Stay || step.Do == Release {
 				break
 			}

@@ -134,9 +134,6 @@ func reportUpgrade(status *v1alpha1.ProvisioningStatus, s Seen) {
 		From: p.From, To: p.To, Hop: p.Hop, Newest: p.Newest, Done: int32(p.Done), Total: int32(p.Total), Message: cut(message, longestMessage),
 		Patch: p.Patch, OnlyPatch: p.OnlyPatch,
 	}
-	if s.unconfirmedUpgrade() {
-		status.Upgrade.Unconfirmed = s.requestedLevel()
-	}
 }
 
 // upgradeStopped describes, as the end of a sentence about the failure, which nodes a failed run of an
