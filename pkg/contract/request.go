@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/digest"
 )
 
 // Request is the input of a run. The reconciler makes it from a Provisioning, and every task reads it.
@@ -294,8 +295,6 @@ type OSImage struct {
 	MetaData    string `json:"metaData,omitempty"`
 }
 
-var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
 // WithDigest returns an uploaded image with sum as its Checksum, which is otherwise the URL of a
 // file with the digest. sum is the SHA-256 in hexadecimal. The digest is safer than the URL,
 // because that file would come over the same connection as the image. If sum is None or empty, the
@@ -305,7 +304,7 @@ func (i OSImage) WithDigest(sum string) (OSImage, error) {
 	if !i.Uploaded || sum == "" || sum == None {
 		return i, nil
 	}
-	if !digestPattern.MatchString(sum) {
+	if !digest.IsSHA256(sum) {
 		return i, fmt.Errorf("%q is not the SHA-256 of an OS image", sum)
 	}
 	i.Checksum, i.ChecksumType = sum, "sha256"
