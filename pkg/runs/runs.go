@@ -210,5 +210,14 @@ const depotGroup = "depot.bpa.akraino.org"
 // TaskConfigMaps returns the names of the ConfigMaps that tasks write and that outlive the run. The
 // client that starts a run creates them first, so that a task needs no right to create one.
 func TaskConfigMaps(name string) []string {
-	return []string{contract.KnownHostsName(name), contract.ProgressName(name), contract.InstalledName(name)}
+	records := []string{contract.PluginsName(name), contract.SoftwareName(name)} // of runs that need them
+	var all []string
+	for _, t := range contract.AllTasks() {
+		for _, of := range t.ConfigMaps {
+			if made := of(name); !slices.Contains(records, made) && !slices.Contains(all, made) {
+				all = append(all, made)
+			}
+		}
+	}
+	return all
 }
