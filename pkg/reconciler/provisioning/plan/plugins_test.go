@@ -144,7 +144,7 @@ func TestRecordBehindTheRun(t *testing.T) {
 	wanted := []contract.Plugin{{Name: "multus", Version: "v1", Intent: "x"}}
 	s := Seen{
 		Name: "edge-1", Digest: "one", Inputs: "one", Hosts: &Need{}, SSH: &Need{}, InstalledDigest: "one",
-		Request: contract.Request{Plugins: wanted}, Started: contract.Request{Plugins: wanted},
+		Request: contract.Request{Spec: contract.Spec{Plugins: wanted}}, Started: contract.Request{Spec: contract.Spec{Plugins: wanted}},
 		Kubeconfig: &Kubeconfig{Endpoint: "https://x", Expires: now.Add(time.Hour)},
 		Runs: []Run{{Name: "edge-1-plugins-1", Number: 1, Operation: contract.OperationPlugins, Digest: "one", Inputs: "one", State: Succeeded,
 			Plugins: contract.PluginsDigest(wanted), Tasks: []Task{{Name: contract.TaskInstallPlugins, State: Succeeded}}}},

@@ -105,7 +105,7 @@ type scene struct {
 func newScene() *scene {
 	w := &scene{
 		seen: Seen{
-			Namespace: "site", Name: "edge-1", Generation: 1, Digest: "one", Inputs: "one", Request: contract.Request{PodSubnet: "one"}, Slots: []string{"master-1", "worker-1"},
+			Namespace: "site", Name: "edge-1", Generation: 1, Digest: "one", Inputs: "one", Request: contract.Request{Spec: contract.Spec{PodSubnet: "one"}}, Slots: []string{"master-1", "worker-1"},
 			Limits: Limits{Attempts: 3, History: 2, Drain: 10 * time.Minute},
 			Hosts:  &Need{}, SSH: &Need{}, Recorded: true, States: contract.HostStates{},
 		},
