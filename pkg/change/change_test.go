@@ -62,7 +62,7 @@ func wanted(words string) contract.Request {
 // installed returns the record of a cluster with these nodes, which was installed from the request.
 // etcd's members have names.
 func installed(nodes, request string) contract.Installed {
-	in := contract.Installed{Request: wanted(request)}
+	in := contract.Installed{Request: wanted(request).Spec}
 	for _, word := range strings.Fields(nodes) {
 		in.Nodes = append(in.Nodes, node(word))
 	}
@@ -260,7 +260,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			s := State{Installed: installed(r.nodes, ""), Wanted: wanted(r.want), Lost: map[string]bool{}}
-			s.Installed.Request = wanted(strings.Join(strings.Fields(r.nodes), " "))
+			s.Installed.Request = wanted(strings.Join(strings.Fields(r.nodes), " ")).Spec
 			if r.change != nil {
 				r.change(&s)
 			}

@@ -37,10 +37,10 @@ func ParseHostStates(text string) (HostStates, error) {
 // is healthy. If it is lost, the controller rebuilds it from the request of the last run and the
 // list of nodes.
 type Installed struct {
-	// Request is the request of the run that made the cluster what it is. A run that changes one
-	// part of the cluster has a request with this part changed and everything else as it was. The
-	// fields that describe the run, from Operation to Remove, are empty.
-	Request Request `json:"request"`
+	// Request is what the run was to make of the cluster that has made it what it is. A run that changes one
+	// part of the cluster has a request with this part changed and everything else as it was. Patched is
+	// empty: it is in Installed.
+	Request Spec `json:"request"`
 	// Nodes are the nodes of the cluster, in the order of kubespray's groups: control planes first,
 	// the oldest first.
 	Nodes []Node `json:"nodes"`
@@ -185,4 +185,4 @@ func ParseUser(text string) User {
 }
 
 // User returns the Provisioning of the request as a User.
-func (r Request) User() User { return User{Namespace: r.Namespace, Name: r.Provisioning, UID: r.UID} }
+func (s Spec) User() User { return User{Namespace: s.Namespace, Name: s.Provisioning, UID: s.UID} }

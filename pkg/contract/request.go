@@ -161,23 +161,23 @@ type Record struct {
 }
 
 // HostNamespace returns the namespace of the hosts.
-func (r Request) HostNamespace() string { return cmp.Or(r.Pool, r.Namespace) }
+func (s Spec) HostNamespace() string { return cmp.Or(s.Pool, s.Namespace) }
 
 // SetsVar reports whether the user sets a variable of kubespray.
-func (r Request) SetsVar(name string) bool {
-	_, plain := r.Vars[name]
-	_, secret := r.SecretVars[name]
+func (s Spec) SetsVar(name string) bool {
+	_, plain := s.Vars[name]
+	_, secret := s.SecretVars[name]
 	return plain || secret
 }
 
 // AllVars returns Vars together with SecretVars. The value of a secret variable is SecretValue of its digest.
-func (r Request) AllVars() map[string]json.RawMessage {
-	if len(r.SecretVars) == 0 {
-		return r.Vars
+func (s Spec) AllVars() map[string]json.RawMessage {
+	if len(s.SecretVars) == 0 {
+		return s.Vars
 	}
-	all := make(map[string]json.RawMessage, len(r.Vars)+len(r.SecretVars))
-	maps.Copy(all, r.Vars)
-	for name, digest := range r.SecretVars {
+	all := make(map[string]json.RawMessage, len(s.Vars)+len(s.SecretVars))
+	maps.Copy(all, s.Vars)
+	for name, digest := range s.SecretVars {
 		all[name], _ = json.Marshal(SecretValue(digest)) // a string can always be encoded
 	}
 	return all

@@ -41,7 +41,7 @@ func TestSettingsDependOnlyOnValues(t *testing.T) {
 }
 
 func TestLevelOfNode(t *testing.T) {
-	i := Installed{Request: Request{Spec: Spec{KubernetesVersion: "1.34.3", Vars: map[string]json.RawMessage{"a": []byte("1")}}}}
+	i := Installed{Request: Spec{KubernetesVersion: "1.34.3", Vars: map[string]json.RawMessage{"a": []byte("1")}}}
 	if version, settings := i.Level(Node{}); version != "1.34.3" || settings != i.Request.Settings() {
 		t.Errorf("a node of an older record has %s and %s", version, settings)
 	}
@@ -66,7 +66,7 @@ func TestSettingsDependOnTheRelease(t *testing.T) {
 }
 
 func TestStampedNodes(t *testing.T) {
-	i := Installed{Request: Request{Spec: Spec{KubernetesVersion: "1.34.3"}}, Nodes: []Node{{Name: "m"}, {Name: "w", Version: "1.33.0", Settings: "x"}}}
+	i := Installed{Request: Spec{KubernetesVersion: "1.34.3"}, Nodes: []Node{{Name: "m"}, {Name: "w", Version: "1.33.0", Settings: "x"}}}
 	if got := i.Stamped(Request{Spec: Spec{KubernetesVersion: "1.34.3", SSHUser: "other"}}); !reflect.DeepEqual(got, i.Nodes) {
 		t.Errorf("beside a request of the same version: %+v", got)
 	}

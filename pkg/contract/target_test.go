@@ -27,7 +27,7 @@ func TestLacks(t *testing.T) {
 		{"a patch has begun", Node{Target: &Target{Patch: "tuesday"}}, asked("monday"), false, true},
 		{"a playbook has begun", Node{Target: &Target{Version: "1.35.4", Settings: settings}}, asked("monday"), true, false},
 	} {
-		i := Installed{Request: Request{Spec: Spec{KubernetesVersion: "1.35.4"}}, Patched: "monday"}
+		i := Installed{Request: Spec{KubernetesVersion: "1.35.4"}, Patched: "monday"}
 		if level, patch := i.Lacks(r.n, r.request); level != r.level || patch != r.patch {
 			t.Errorf("%s: level %t, patch %t, want %t and %t", r.name, level, patch, r.level, r.patch)
 		}

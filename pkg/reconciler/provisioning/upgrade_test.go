@@ -55,7 +55,7 @@ func upgrading(t *testing.T, edits ...func(*v1alpha1.Provisioning)) (*fixture, *
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := json.Marshal(contract.Installed{Request: request, Nodes: nodes[:3]})
+	record, err := json.Marshal(contract.Installed{Request: request.Spec, Nodes: nodes[:3]})
 	if err != nil {
 		t.Fatal(err)
 	}

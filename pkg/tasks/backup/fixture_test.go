@@ -81,8 +81,8 @@ func newFixture(t *testing.T) *fixture {
 	pins := ssh.Pins{{UID: "u1", Host: "h1", At: firstAddress + ":22", Key: host.PublicKey()}, {UID: "u2", Host: "h2", At: secondAddress + ":22", Key: host.PublicKey()}}
 	planes := []string{contract.RoleControlPlane}
 	installed, err := json.Marshal(contract.Installed{
-		Request: contract.Request{Spec: contract.Spec{KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.233.0.0/18",
-			SSHUser: "root", SSHPort: 22, Vars: map[string]json.RawMessage{"password": json.RawMessage(`"` + secret + `"`)}}},
+		Request: contract.Spec{KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.233.0.0/18",
+			SSHUser: "root", SSHPort: 22, Vars: map[string]json.RawMessage{"password": json.RawMessage(`"` + secret + `"`)}},
 		Nodes: []contract.Node{{Name: "m-1", HostUID: "u1", Address: firstAddress, Roles: planes}, {Name: "m-2", HostUID: "u2", Address: secondAddress, Roles: planes}},
 	})
 	if err != nil {

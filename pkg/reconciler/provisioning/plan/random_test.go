@@ -566,7 +566,7 @@ func finish(s Seen, step Step, now time.Time) Seen {
 	}
 	if r.Upgrade != nil {
 		memory := *s.Memory
-		memory.Nodes, memory.Request = s.Memory.Stamped(r), r
+		memory.Nodes, memory.Request = s.Memory.Stamped(r), r.Spec
 		markUpgraded(memory.Nodes, r.Upgrade)
 		for i, n := range memory.Nodes {
 			if slices.Contains(r.Upgrade.Nodes, n.Name) {
@@ -579,7 +579,7 @@ func finish(s Seen, step Step, now time.Time) Seen {
 		return s
 	}
 	gone := slices.Clone(r.Lost)
-	memory := &contract.Installed{Request: r, Patched: s.Memory.Patched, Restored: s.Memory.Restored, RestoredBefore: s.Memory.RestoredBefore}
+	memory := &contract.Installed{Request: r.Spec, Patched: s.Memory.Patched, Restored: s.Memory.Restored, RestoredBefore: s.Memory.RestoredBefore}
 	if r.Restore != nil {
 		gone = r.Gone()
 		memory.SetRestored(r.Restore.Asked)

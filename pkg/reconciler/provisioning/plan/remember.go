@@ -44,7 +44,7 @@ func (s *Seen) Remember(held []contract.Node) {
 	if !failed && !describes(request, nodes) {
 		return
 	}
-	memory := &contract.Installed{Request: request, EtcdNext: s.Started.EtcdNext, Patched: request.Patched}
+	memory := &contract.Installed{Request: request.Spec, EtcdNext: s.Started.EtcdNext, Patched: request.Patched}
 	if failed {
 		memory.Nodes = slices.Clone(nodes)
 	} else { // the order and the names that the run has given

@@ -540,7 +540,7 @@ func (w *scene) remember() {
 	if w.seen.Memory != nil {
 		patched = w.seen.Memory.Patched
 	}
-	record := &contract.Installed{Request: r, Patched: patched}
+	record := &contract.Installed{Request: r.Spec, Patched: patched}
 	w.restored(record)
 	w.seen.Memory, w.seen.Rebuilt = record, false
 	w.seen.Memory.Nodes, w.seen.Memory.EtcdNext = inventory.Members(r, nodes)
@@ -573,8 +573,7 @@ func (w *scene) upgrade(names []string) {
 	}
 	if all {
 		memory.SettlePatched()
-		r.Upgrade, r.Operation, r.Members = nil, "", nil
-		memory.Request = r
+		memory.Request = r.Spec
 		for i := range memory.Nodes {
 			memory.Nodes[i].Version, memory.Nodes[i].Settings = "", ""
 		}

@@ -34,7 +34,7 @@ func (s Seen) markTargets(record []contract.Node) {
 	}
 	contract.CopyTargets(record, s.Started.Members, renewed)
 	u, newest := s.Started.Upgrade, s.Newest()
-	before := contract.Installed{Request: s.Started, Patched: s.Started.Patched}
+	before := contract.Installed{Request: s.Started.Spec, Patched: s.Started.Patched}
 	for i := range record {
 		switch {
 		case u == nil || !slices.Contains(u.Nodes, record[i].Name):
