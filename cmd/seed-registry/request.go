@@ -39,9 +39,11 @@ func (r *request) read() (contract.Request, error) {
 		return contract.Request{}, fmt.Errorf("set --request-dir, or --kubernetes to make a request from flags")
 	}
 	made := contract.Request{
-		KubernetesVersion: r.kubernetes, NetworkPlugin: r.network, DepotURL: r.depot, OperatingSystem: r.system,
-		PodSubnet: "10.233.64.0/18", ServiceSubnet: "10.233.0.0/18", SSHUser: "root", SSHPort: 22,
-		Slots: []contract.Slot{{Name: "master", Roles: []string{contract.RoleControlPlane}}, {Name: "worker", Roles: []string{contract.RoleWorker}}},
+		Spec: contract.Spec{
+			KubernetesVersion: r.kubernetes, NetworkPlugin: r.network, DepotURL: r.depot, OperatingSystem: r.system,
+			PodSubnet: "10.233.64.0/18", ServiceSubnet: "10.233.0.0/18", SSHUser: "root", SSHPort: 22,
+			Slots: []contract.Slot{{Name: "master", Roles: []string{contract.RoleControlPlane}}, {Name: "worker", Roles: []string{contract.RoleWorker}}},
+		},
 	}
 	if r.varsYAML == "" {
 		return made, nil

@@ -14,8 +14,8 @@ func TestTokenIsForTheSitesDepotAlone(t *testing.T) {
 	if err := os.WriteFile(file, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	authors := contract.Request{DepotURL: "https://mine.example", DepotCA: "PEM"}
-	sites := contract.Request{DepotURL: "https://10.60.0.1:5443", DepotOfSite: true}
+	authors := contract.Request{Spec: contract.Spec{DepotURL: "https://mine.example", DepotCA: "PEM"}}
+	sites := contract.Request{Spec: contract.Spec{DepotURL: "https://10.60.0.1:5443", DepotOfSite: true}}
 	for name, tc := range map[string]struct {
 		request contract.Request
 		options options

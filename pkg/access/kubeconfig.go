@@ -125,7 +125,7 @@ func names(commonName string) (cluster, user string) {
 	if u, ok := ParseUser(commonName); ok {
 		return u.Cluster, u.Cluster + "-" + string(u.Kind)
 	}
-	return strings.TrimSuffix(commonName, "-admin"), commonName // of an older build of BPA
+	return strings.TrimSuffix(commonName, "-admin"), commonName // of a kubeconfig that a user has stored
 }
 
 // ReplaceCertificate returns a stored kubeconfig with another certificate and key. Everything else stays

@@ -45,7 +45,7 @@ func NewUser(cluster string, kind Kind, random io.Reader) (User, error) {
 }
 
 // ParseUser reads the CommonName of a certificate or of a request. It returns false if the user is not
-// one of BPA's: kubeconfigs of older builds have a user in the group kubeadm:cluster-admins.
+// one of BPA's.
 func ParseUser(commonName string) (User, bool) {
 	m := userName.FindStringSubmatch(commonName)
 	if m == nil {

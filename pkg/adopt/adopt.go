@@ -160,7 +160,7 @@ func (p *Plan) record(c Cluster, r contract.Request, nodes []contract.Node) {
 		n.Etcd, n.Version = "", ""
 		p.Claimed = append(p.Claimed, n)
 	}
-	p.Record = contract.Installed{Request: r, Nodes: nodes, EtcdNext: highest + 1, Patched: r.Patched}
+	p.Record = contract.Installed{Request: r.Spec, Nodes: nodes, EtcdNext: highest + 1, Patched: r.Patched}
 	if restored := p.Provisioning.Annotations[contract.AnnotationRestore]; restored != "" {
 		p.Record.SetRestored(restored) // the manifest may be applied again, and must not restore the cluster again
 	}

@@ -16,7 +16,7 @@ import (
 
 // checkMark checks that the mark on the machine is that of this Provisioning. The pinned SSH host key does
 // not show this: a machine that has left the cluster keeps its key, and another Provisioning can have
-// claimed it. An older build of BPA has left no mark on its machines; their cluster is known by its CA only.
+// claimed it. If the mark is lost, the cluster is known by its CA only.
 func checkMark(ctx context.Context, in Input, conn node.Connection, master contract.Node) error {
 	const step = "find out whose the machine is"
 	ctx, cancel := context.WithTimeout(ctx, in.Limit)

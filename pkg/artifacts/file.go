@@ -7,6 +7,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/digest"
 )
 
 // File is a file that nodes download.
@@ -45,7 +47,6 @@ const (
 )
 
 var (
-	sha256Pattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	sha512Pattern = regexp.MustCompile(`^[0-9a-f]{128}$`)
 	// partPattern allows only characters that URLs, file systems and shells take unescaped, and no
 	// hidden files.
@@ -57,7 +58,7 @@ func (f File) check() error {
 		return err
 	}
 	switch {
-	case f.SHA256 != "" && !sha256Pattern.MatchString(f.SHA256):
+	case f.SHA256 != "" && !digest.IsSHA256(f.SHA256):
 		return fmt.Errorf("file %s: sha256 %q is not 64 hexadecimal digits", f.Path, f.SHA256)
 	case f.SHA512 != "" && !sha512Pattern.MatchString(f.SHA512):
 		return fmt.Errorf("file %s: sha512 %q is not 128 hexadecimal digits", f.Path, f.SHA512)

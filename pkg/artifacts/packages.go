@@ -11,6 +11,7 @@ import (
 	"pault.ag/go/debian/version"
 
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
+	"github.com/akraino-icn/bpa/pkg/digest"
 )
 
 // IndexPath returns the path, below /files, of the package index of a system.
@@ -104,7 +105,7 @@ var wantedFields = map[string]bool{
 
 func (x *PackageIndex) add(stanza map[string]string) {
 	number, err := version.Parse(stanza["version"])
-	if err != nil || stanza["package"] == "" || stanza["filename"] == "" || !sha256Pattern.MatchString(stanza["sha256"]) {
+	if err != nil || stanza["package"] == "" || stanza["filename"] == "" || !digest.IsSHA256(stanza["sha256"]) {
 		return
 	}
 	p := &DebianPackage{

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/digest"
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
@@ -68,8 +68,6 @@ func (b *Bundle) List() artifacts.List { return b.list }
 // Size returns the size of the bundle in bytes.
 func (b *Bundle) Size() int64 { return b.volume.size }
 
-var blobName = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
 // foreign holds the names of entries that other tools add to a layout. Open ignores these entries.
 var foreign = map[string]bool{"manifest.json": true, "repositories": true}
 
@@ -118,7 +116,7 @@ func (b *Bundle) entry(h *tar.Header, at int64, index *[]byte) (err error) {
 	}
 	hex, isBlob := strings.CutPrefix(name, blobFolder)
 	switch {
-	case isBlob && blobName.MatchString(hex):
+	case isBlob && digest.IsSHA256(hex):
 		b.entries[hex] = span{at, h.Size}
 	case name == indexEntry:
 		*index, err = b.bytes(span{at, h.Size}, maxIndex)

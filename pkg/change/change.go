@@ -102,7 +102,7 @@ func (s Step) upgradeText() string {
 	if u.From == s.Request.KubernetesVersion {
 		text = "give " + nodes + " the requested settings"
 	}
-	record := contract.Installed{Patched: s.Request.Patched, Nodes: s.Request.Members, Request: s.Request}
+	record := contract.Installed{Patched: s.Request.Patched, Nodes: s.Request.Members, Request: s.Request.Spec}
 	if slices.ContainsFunc(record.Nodes, func(n contract.Node) bool {
 		_, patch := record.Lacks(n, s.Request)
 		return patch && slices.Contains(s.Upgrade, n.Name)

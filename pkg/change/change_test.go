@@ -43,7 +43,7 @@ func node(word string) contract.Node {
 
 // wanted returns the request of words: NAME[@MAC] is a node, SET=ACTIVE[/STANDBY] is a node set.
 func wanted(words string) contract.Request {
-	r := contract.Request{PodSubnet: "10.0.0.0/16", KubernetesVersion: "1.35.4"}
+	r := contract.Request{Spec: contract.Spec{PodSubnet: "10.0.0.0/16", KubernetesVersion: "1.35.4"}}
 	for _, word := range strings.Fields(words) {
 		if name, numbers, ok := strings.Cut(word, "="); ok {
 			active, standby, _ := strings.Cut(numbers, "/")
@@ -62,7 +62,7 @@ func wanted(words string) contract.Request {
 // installed returns the record of a cluster with these nodes, which was installed from the request.
 // etcd's members have names.
 func installed(nodes, request string) contract.Installed {
-	in := contract.Installed{Request: wanted(request)}
+	in := contract.Installed{Request: wanted(request).Spec}
 	for _, word := range strings.Fields(nodes) {
 		in.Nodes = append(in.Nodes, node(word))
 	}
@@ -245,7 +245,7 @@ func TestRefused(t *testing.T) {
 		{"an older release", "m1", "m1", func(s *State) { s.Wanted.Release = "v2.30.0" },
 			[]string{"the cluster has kubespray release v2.31.0, and the older release v2.30.0 would downgrade its components"}, false},
 		{"the release before an upgrade that has begun", "m1 m2 m3", "m1 m2 m3", func(s *State) {
-			s.Installed.Nodes[0].Settings = contract.Request{Release: "v2.32.0"}.Settings()
+			s.Installed.Nodes[0].Settings = contract.Request{Spec: contract.Spec{Release: "v2.32.0"}}.Settings()
 		}, []string{"the cluster has kubespray release v2.32.0, and the older release v2.31.0 would downgrade its components"}, false},
 		{"access", "m1", "m1", func(s *State) { s.Wanted.Access.Interface = "eth1" }, []string{"spec.access selects other addresses"}, true},
 		{"a worker becomes a control plane", "m1 w1", "m1 w1", func(s *State) { s.Wanted.Slots[1].Roles = rolesOf("m") }, []string{"the role of node w1"}, true},
@@ -260,7 +260,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			s := State{Installed: installed(r.nodes, ""), Wanted: wanted(r.want), Lost: map[string]bool{}}
-			s.Installed.Request = wanted(strings.Join(strings.Fields(r.nodes), " "))
+			s.Installed.Request = wanted(strings.Join(strings.Fields(r.nodes), " ")).Spec
 			if r.change != nil {
 				r.change(&s)
 			}

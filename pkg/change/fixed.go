@@ -26,7 +26,7 @@ type Refusal struct {
 // Refused returns the parts of the spec that are not applied to the cluster, in a fixed order. The
 // webhook refuses most of them; a spec can have them if it was stored before.
 func Refused(s State) []Refusal {
-	was, is := s.Installed.Request, s.Wanted
+	was, is := s.Installed.Request, s.Wanted.Spec
 	var all []Refusal
 	for _, f := range []struct {
 		field, was, is string
@@ -54,7 +54,7 @@ func text(value string) string {
 
 // SecretVars returns the names of the variables, sorted, that have another value in a Secret, or are in one only before
 // or after the change.
-func SecretVars(was, is contract.Request) (changed []string) {
+func SecretVars(was, is contract.Spec) (changed []string) {
 	for _, name := range changedVars(was, is) {
 		if was.SecretVars[name] != is.SecretVars[name] {
 			changed = append(changed, name)
@@ -63,7 +63,7 @@ func SecretVars(was, is contract.Request) (changed []string) {
 	return changed
 }
 
-func changedVars(was, is contract.Request) []string {
+func changedVars(was, is contract.Spec) []string {
 	changed := map[string]bool{}
 	before, after := was.AllVars(), is.AllVars()
 	for name, value := range before {

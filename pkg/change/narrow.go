@@ -14,7 +14,7 @@ import (
 // run has begun to apply in the same way. Those are applied again, with their values in the spec: so this
 // run can also take them back. A node may be half patched (see patchFirst).
 func (s State) narrow() *contract.Narrow {
-	was, is := s.Installed.Request, s.Wanted
+	was, is := s.Installed.Request, s.Wanted.Spec
 	if was.KubernetesVersion != is.KubernetesVersion || !upgrade.SameRelease(was.Release, is.Release) {
 		return nil
 	}

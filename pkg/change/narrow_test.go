@@ -28,7 +28,7 @@ func had(vars string) func(*State) {
 
 func begun(vars string, names ...string) func(*State) {
 	return func(s *State) {
-		settings := contract.Request{Vars: variables(vars)}.Settings()
+		settings := contract.Request{Spec: contract.Spec{Vars: variables(vars)}}.Settings()
 		for i := range s.Installed.Nodes {
 			s.Installed.Nodes[i].Target = &contract.Target{Version: "1.35.4", Settings: settings, Variables: names}
 		}

@@ -72,7 +72,7 @@ func (s State) after(step Step) State {
 	if step.Operation == contract.OperationRestore {
 		nodes, s.Restore, step.Request.Restore = allJoinEtcd(nodes), nil, nil
 	}
-	s.Installed = contract.Installed{Request: step.Request, Nodes: nodes, EtcdNext: s.Installed.EtcdNext, Patched: s.Installed.Patched}
+	s.Installed = contract.Installed{Request: step.Request.Spec, Nodes: nodes, EtcdNext: s.Installed.EtcdNext, Patched: s.Installed.Patched}
 	s.Installed.SettlePatched()
 	return s
 }
@@ -97,7 +97,7 @@ func (s State) upgraded(step Step) State {
 	if slices.ContainsFunc(s.Installed.Nodes, func(n contract.Node) bool { return !s.level(n).samePlaybook(target) }) {
 		return s
 	}
-	s.Installed.Request = step.Request
+	s.Installed.Request = step.Request.Spec
 	for i := range s.Installed.Nodes {
 		s.Installed.Nodes[i].Version, s.Installed.Nodes[i].Settings = "", ""
 	}

@@ -90,8 +90,7 @@ func (w *world) record(request contract.Request, nodes []contract.Node) {
 		w.Installed.Patched = request.Patched
 	}
 	slices.SortStableFunc(ordered, func(a, b contract.Node) int { return oneIf(controlPlane(b.Roles)) - oneIf(controlPlane(a.Roles)) })
-	request.Restore = nil
-	w.Installed.Request, w.Installed.Nodes, w.Installed.EtcdNext = request, ordered, max(etcdNext, w.Installed.EtcdNext)
+	w.Installed.Request, w.Installed.Nodes, w.Installed.EtcdNext = request.Spec, ordered, max(etcdNext, w.Installed.EtcdNext)
 	w.Installed.SettlePatched()
 	gone := func(name string) bool { return !isNamed(ordered, name) }
 	w.Installed.Draining, w.Installed.Leaving = slices.DeleteFunc(w.Installed.Draining, gone), slices.DeleteFunc(w.Installed.Leaving, gone)
@@ -395,8 +394,7 @@ func (w *world) remove(step Step, succeeds bool) string {
 	if w.IntN(4) > 0 || succeeds {
 		w.Unfinished = slices.DeleteFunc(slices.Clone(w.Unfinished), left)
 	}
-	request := w.Installed.Request
-	request.Members, request.Lost, request.Kept = w.Installed.Nodes, nil, nil
+	request := contract.Request{Spec: w.Installed.Request, Order: contract.Order{Operation: step.Operation}, Record: contract.Record{Members: w.Installed.Nodes}}
 	if succeeds {
 		request = step.Request
 		w.Installed.Draining = nil

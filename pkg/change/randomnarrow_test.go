@@ -29,7 +29,7 @@ func (w *world) editVariables() {
 // checkConfigure returns what is wrong with a step that applies variables without a drain.
 func (w *world) checkConfigure(step Step) string {
 	r, n := step.Request, step.Request.Upgrade.Narrow
-	differ := changedVars(w.Installed.Request, r)
+	differ := changedVars(w.Installed.Request, r.Spec)
 	for name := range w.dirty {
 		differ = append(differ, name)
 	}
@@ -100,6 +100,6 @@ func (w *world) configureAll(step Step, succeeds bool) string {
 		return ""
 	}
 	request.Upgrade = nil
-	w.Installed.Request = request
+	w.Installed.Request = request.Spec
 	return ""
 }

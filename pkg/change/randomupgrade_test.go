@@ -101,7 +101,7 @@ func (w *world) upgradeSome(step Step, succeeds bool) string {
 	same := !slices.ContainsFunc(w.Installed.Nodes, func(n contract.Node) bool { return !w.level(n).samePlaybook(target) })
 	if same && succeeds {
 		request.Upgrade = nil
-		w.Installed.Request, w.dirty = request, map[string]bool{}
+		w.Installed.Request, w.dirty = request.Spec, map[string]bool{}
 		for i := range w.Installed.Nodes {
 			w.Installed.Nodes[i].Version, w.Installed.Nodes[i].Settings = "", ""
 		}

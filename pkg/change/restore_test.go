@@ -16,7 +16,7 @@ var backupOf = &contract.Restore{Asked: "b-1 now", Backup: "b-1", Artifact: "bac
 func ruined(changes ...func(*State)) State {
 	plane, worker := []string{contract.RoleControlPlane}, []string{contract.RoleWorker}
 	s := State{Restore: backupOf, Lost: map[string]bool{"m2": false, "m3": false, "w2": true}}
-	s.Installed = contract.Installed{EtcdNext: 4, Request: contract.Request{KubernetesVersion: "1.34.3", PodSubnet: "10.0.0.0/16"}}
+	s.Installed = contract.Installed{EtcdNext: 4, Request: contract.Spec{KubernetesVersion: "1.34.3", PodSubnet: "10.0.0.0/16"}}
 	for i, name := range []string{"m1", "m2", "m3", "w1", "w2"} {
 		n := contract.Node{Name: name, Roles: worker, Host: "h-" + name, HostUID: "u-" + name}
 		if strings.HasPrefix(name, "m") {
@@ -25,7 +25,7 @@ func ruined(changes ...func(*State)) State {
 		s.Installed.Nodes = append(s.Installed.Nodes, n)
 		s.Installed.Request.Slots = append(s.Installed.Request.Slots, contract.Slot{Name: name, Roles: n.Roles})
 	}
-	s.Wanted = s.Installed.Request
+	s.Wanted.Spec = s.Installed.Request
 	s.Wanted.Slots = append(s.Wanted.Slots[:5:5], contract.Slot{Name: "w3", Roles: worker})
 	for _, change := range changes {
 		change(&s)

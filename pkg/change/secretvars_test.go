@@ -48,7 +48,7 @@ func TestPlanOfVariablesInSecrets(t *testing.T) {
 			if diff := cmp.Diff(r.plan, describe(steps)); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(r.changed, SecretVars(s.Installed.Request, s.Wanted)); diff != "" {
+			if diff := cmp.Diff(r.changed, SecretVars(s.Installed.Request, s.Wanted.Spec)); diff != "" {
 				t.Errorf("changed variables (-want +got):\n%s", diff)
 			}
 			if after.Installed.Request.Settings() != s.Wanted.Settings() {

@@ -16,7 +16,7 @@ func TestUnreset(t *testing.T) {
 		"m1 w1 w4": {"host-of-w2"},
 		"m1 w1 w2": {"host-of-w4", "host-of-w2"}, // the node is to be installed on another host
 	} {
-		s := State{Wanted: wanted(words), Installed: contract.Installed{Request: wanted("m1 w1"), Nodes: []contract.Node{node("m1"), node("w1")}},
+		s := State{Wanted: wanted(words), Installed: contract.Installed{Request: wanted("m1 w1").Spec, Nodes: []contract.Node{node("m1"), node("w1")}},
 			Unfinished: []contract.Node{node("w4")}, NotReset: []contract.Node{node("w2")}}
 		step, ok := Next(s)
 		if !ok || step.Operation != contract.OperationAddNodes {
@@ -31,7 +31,7 @@ func TestUnreset(t *testing.T) {
 // TestReplacementGoesOn: a replacement that has failed goes on with the host on which it has begun.
 func TestReplacementGoesOn(t *testing.T) {
 	begun := contract.Node{Name: "host-6", Host: "host-6", Roles: []string{contract.RoleControlPlane}}
-	s := State{Wanted: wanted("m1 m2 m3"), Installed: contract.Installed{Request: wanted("m1 m2 m3"), Nodes: []contract.Node{node("m1"), node("m2"), node("m3")}},
+	s := State{Wanted: wanted("m1 m2 m3"), Installed: contract.Installed{Request: wanted("m1 m2 m3").Spec, Nodes: []contract.Node{node("m1"), node("m2"), node("m3")}},
 		Unfinished: []contract.Node{begun}, Lost: map[string]bool{"m3": true}}
 	if step, ok := Next(s); !ok || step.Operation != contract.OperationAddControlPlane || len(step.Request.Unreset) > 0 {
 		t.Errorf("%t, %s, without %q", ok, step, step.Request.Unreset)

@@ -111,7 +111,7 @@ func (s State) refusedUpgrade() []Refusal {
 		refuse("spec.kubernetes.version", problem)
 	}
 	refuse("spec.kubespray.release", upgrade.Release(s.release(), s.Wanted.Release))
-	for _, name := range changedVars(s.Installed.Request, s.Wanted) {
+	for _, name := range changedVars(s.Installed.Request, s.Wanted.Spec) {
 		refuse("spec.kubespray.vars."+name, upgrade.Variable(name))
 	}
 	return all

@@ -38,7 +38,7 @@ func at(version, nodes string) func(*State) {
 func levelIn(text string) (version, settings string) {
 	version, value, other := strings.Cut(text, "/")
 	if other {
-		return version, contract.Request{Vars: vars(value)}.Settings()
+		return version, contract.Request{Spec: contract.Spec{Vars: vars(value)}}.Settings()
 	}
 	return version, contract.Request{}.Settings()
 }

@@ -108,7 +108,7 @@ func TestVariablesOfTheUserCount(t *testing.T) {
 			if got := ids(contract.Request{}); got != tc.found {
 				t.Errorf("without the variables: %q, want %q", got, tc.found)
 			}
-			if got := ids(contract.Request{Vars: vars}); got != "" {
+			if got := ids(contract.Request{Spec: contract.Spec{Vars: vars}}); got != "" {
 				t.Errorf("with %s: %s", tc.vars, got)
 			}
 		})

@@ -115,7 +115,7 @@ func asPlane(s adopt.Server) contract.Node {
 
 func (s *session) askPlane(ctx context.Context, plane adopt.Server, planes []adopt.Server, limit time.Duration) (c adopt.Cluster, err error) {
 	login, n := plane.Answer.Login, asPlane(plane)
-	access := node.Access{Dial: s.dial, Request: contract.Request{SSHUser: login.User, SSHPort: login.Port}, Key: login.Key,
+	access := node.Access{Dial: s.dial, Request: contract.Request{Spec: contract.Spec{SSHUser: login.User, SSHPort: login.Port}}, Key: login.Key,
 		Pins: ssh.Pins{{UID: plane.Host.UID, Host: plane.Host.Name, At: plane.Answer.At, Key: plane.Answer.Key}}, Limit: limit}
 	conn, _, err := access.FirstControlPlane(ctx, []contract.Node{n})
 	if err != nil {

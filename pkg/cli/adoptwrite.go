@@ -35,7 +35,7 @@ func (a *adoption) write(ctx context.Context, site *site) error {
 	if err != nil {
 		return fmt.Errorf("write Provisioning %s: %w", a.user.Name, site.explain(err))
 	}
-	digest, err := from.Digest(a.plan.Record.Request)
+	digest, err := from.Digest(contract.Request{Spec: a.plan.Record.Request})
 	if err != nil {
 		return err
 	}

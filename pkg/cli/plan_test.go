@@ -41,7 +41,7 @@ func changing(t *testing.T) (*v1alpha1.Provisioning, []client.Object) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := contract.Installed{Request: request, EtcdNext: 2}
+	record := contract.Installed{Request: request.Spec, EtcdNext: 2}
 	states, objects := contract.HostStates{}, []client.Object{p}
 	for n, name := range []string{"master-1", "pool-1", "pool-2"} {
 		h := bareMetal(n+1, 8, heldBy("edge-1", name))
@@ -175,8 +175,7 @@ func TestPlanOfALostRecord(t *testing.T) {
 		if err := json.Unmarshal([]byte(objects[len(objects)-1].(*corev1.ConfigMap).Data[contract.KeyInstalled]), &record); err != nil {
 			t.Fatal(err)
 		}
-		record.Request.Operation, record.Request.Members = contract.OperationConfigure, record.Nodes
-		text, err := json.Marshal(record.Request)
+		text, err := json.Marshal(contract.Request{Spec: record.Request, Order: contract.Order{Operation: contract.OperationConfigure}, Record: contract.Record{Members: record.Nodes}})
 		if err != nil {
 			t.Fatal(err)
 		}

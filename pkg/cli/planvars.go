@@ -73,7 +73,7 @@ func (s *site) varsSecret(ctx context.Context, p *v1alpha1.Provisioning, name st
 // addSecretVars adds the names of the variables that have other values in Secrets than the installed cluster.
 func (v *planView) addSecretVars(seen plan.Seen) {
 	if seen.Memory != nil {
-		v.SecretVars = change.SecretVars(seen.Memory.Request, seen.Request)
+		v.SecretVars = change.SecretVars(seen.Memory.Request, seen.Request.Spec)
 	}
 	if seen.Vars != "" && v.Note != "" {
 		v.Note += "; "

@@ -79,10 +79,15 @@ func (o resetOptions) makeResetRun(namespace, name string) *tekton.PipelineRun {
 // has named the hosts. They are reset even if another Provisioning has installed a cluster on them.
 func (o resetOptions) resetRequest(run *tekton.PipelineRun) contract.Request {
 	r := contract.Request{
-		Operation: contract.OperationReset, Provisioning: run.Name, Namespace: run.Namespace, Cluster: run.Name, Release: o.release,
-		SSHUser: o.sshUser, SSHPort: o.sshPort,
-		KubernetesVersion: v1alpha1.DefaultKubernetesVersion, NetworkPlugin: v1alpha1.DefaultNetworkPlugin,
-		PodSubnet: v1alpha1.DefaultPodSubnet, ServiceSubnet: v1alpha1.DefaultServiceSubnet,
+		Order: contract.Order{
+			Operation: contract.OperationReset,
+		},
+		Spec: contract.Spec{
+			Provisioning: run.Name, Namespace: run.Namespace, Cluster: run.Name, Release: o.release,
+			SSHUser: o.sshUser, SSHPort: o.sshPort,
+			KubernetesVersion: v1alpha1.DefaultKubernetesVersion, NetworkPlugin: v1alpha1.DefaultNetworkPlugin,
+			PodSubnet: v1alpha1.DefaultPodSubnet, ServiceSubnet: v1alpha1.DefaultServiceSubnet,
+		},
 	}
 	if o.subnet != "" {
 		r.Access.Subnets = []string{o.subnet}

@@ -37,10 +37,10 @@ func ParseHostStates(text string) (HostStates, error) {
 // is healthy. If it is lost, the controller rebuilds it from the request of the last run and the
 // list of nodes.
 type Installed struct {
-	// Request is the request of the run that made the cluster what it is. A run that changes one
-	// part of the cluster has a request with this part changed and everything else as it was. The
-	// fields that describe the run, from Operation to Remove, are empty.
-	Request Request `json:"request"`
+	// Request is what the run was to make of the cluster that has made it what it is. A run that changes one
+	// part of the cluster has a request with this part changed and everything else as it was. Patched is
+	// empty: it is in Installed.
+	Request Spec `json:"request"`
 	// Nodes are the nodes of the cluster, in the order of kubespray's groups: control planes first,
 	// the oldest first.
 	Nodes []Node `json:"nodes"`
@@ -110,7 +110,7 @@ type Removal struct {
 	// because only the cluster knows which of them are empty (see package shrink).
 	Sets []SetRemoval `json:"sets,omitempty"`
 	// DrainSeconds limits the time in which the pods of one node must have left it. 0: no pod is
-	// evicted. Only an older build of BPA requests this, for nodes whose hosts are lost.
+	// evicted.
 	DrainSeconds int `json:"drainSeconds,omitempty"`
 	// DrainsSeconds is the time after which the run begins no other drain, so that its limit is not over before
 	// nodes have left. The next run drains the other nodes. 0: no limit.
@@ -185,4 +185,4 @@ func ParseUser(text string) User {
 }
 
 // User returns the Provisioning of the request as a User.
-func (r Request) User() User { return User{Namespace: r.Namespace, Name: r.Provisioning, UID: r.UID} }
+func (s Spec) User() User { return User{Namespace: s.Namespace, Name: s.Provisioning, UID: s.UID} }

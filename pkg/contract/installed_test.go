@@ -8,8 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWasRestored: an older value of the annotation is not asked again. A record of an older build has one
-// value.
+// TestWasRestored: an older value of the annotation is not asked again.
 func TestWasRestored(t *testing.T) {
 	var record Installed
 	if err := json.Unmarshal([]byte(`{"restored":"b-0","restoring":"b-1"}`), &record); err != nil {

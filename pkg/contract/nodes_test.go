@@ -19,15 +19,15 @@ func TestNodesOf(t *testing.T) {
 		request Request
 		want    []Node
 	}{
-		"it claims hosts":            {Request{Operation: OperationAddNodes, Members: members, Nodes: listed}, claimed[:1]},
-		"it resets hosts":            {Request{Operation: OperationReset, Members: members, Nodes: listed}, listed[:4]},
-		"without a record":           {Request{Operation: OperationPlugins, Nodes: listed}, listed[:4]},
-		"plugins":                    {Request{Operation: OperationPlugins, Members: members}, members},
-		"a member is lost":           {Request{Operation: OperationCollect, Members: members, Lost: []string{"w1"}, Kept: []string{"w1"}}, []Node{members[0], members[2]}},
-		"lost, and not kept":         {Request{Operation: OperationSoftware, Members: members, Lost: []string{"w1"}}, []Node{members[0], members[2]}},
-		"a lost member leaves":       {Request{Operation: OperationRemoveNodes, Members: members, Lost: []string{"w1"}, Remove: &Removal{Nodes: []string{"w1"}}}, members},
-		"a node that never joined":   {Request{Operation: OperationRemoveNodes, Members: members, Nodes: listed, Remove: &Removal{Nodes: []string{"left"}}}, []Node{members[0], members[1], members[2], listed[1]}},
-		"the namesake of one leaves": {Request{Operation: OperationRemoveNodes, Members: members, Nodes: listed, Remove: &Removal{Nodes: []string{"w2"}}}, members},
+		"it claims hosts":            {Request{Order: Order{Operation: OperationAddNodes, Nodes: listed}, Record: Record{Members: members}}, claimed[:1]},
+		"it resets hosts":            {Request{Order: Order{Operation: OperationReset, Nodes: listed}, Record: Record{Members: members}}, listed[:4]},
+		"without a record":           {Request{Order: Order{Operation: OperationPlugins, Nodes: listed}}, listed[:4]},
+		"plugins":                    {Request{Order: Order{Operation: OperationPlugins}, Record: Record{Members: members}}, members},
+		"a member is lost":           {Request{Order: Order{Operation: OperationCollect}, Record: Record{Members: members, Lost: []string{"w1"}, Kept: []string{"w1"}}}, []Node{members[0], members[2]}},
+		"lost, and not kept":         {Request{Order: Order{Operation: OperationSoftware}, Record: Record{Members: members, Lost: []string{"w1"}}}, []Node{members[0], members[2]}},
+		"a lost member leaves":       {Request{Order: Order{Operation: OperationRemoveNodes, Remove: &Removal{Nodes: []string{"w1"}}}, Record: Record{Members: members, Lost: []string{"w1"}}}, members},
+		"a node that never joined":   {Request{Order: Order{Operation: OperationRemoveNodes, Nodes: listed, Remove: &Removal{Nodes: []string{"left"}}}, Record: Record{Members: members}}, []Node{members[0], members[1], members[2], listed[1]}},
+		"the namesake of one leaves": {Request{Order: Order{Operation: OperationRemoveNodes, Nodes: listed, Remove: &Removal{Nodes: []string{"w2"}}}, Record: Record{Members: members}}, members},
 	} {
 		if diff := cmp.Diff(tc.want, tc.request.NodesOf(claimed)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -38,7 +38,7 @@ func TestNodesOf(t *testing.T) {
 // TestReaddress: a member gets the address at which its host was seen at last. Everything else is as the record has it.
 func TestReaddress(t *testing.T) {
 	members := []Node{{Name: "m1", HostUID: "u1", Address: "10.0.0.1", Etcd: "etcd1"}, {Name: "w1", HostUID: "u2", Address: "10.0.0.2"}, {Name: "w2", HostUID: "u3", Address: "10.0.0.3"}}
-	r := Request{Members: members}
+	r := Request{Record: Record{Members: members}}
 	r.Readdress([]Node{{Name: "other", HostUID: "u1", Address: "10.0.0.11", Address6: "fd00::1", MACs: []string{"02:00:00:00:00:01"}}, {HostUID: "u2"}, {Name: "w2", HostUID: "u7", Address: "10.0.0.7"}})
 	want := []Node{{Name: "m1", HostUID: "u1", Address: "10.0.0.11", Address6: "fd00::1", MACs: []string{"02:00:00:00:00:01"}, Etcd: "etcd1"}, members[1], members[2]}
 	if diff := cmp.Diff(want, r.Members); diff != "" {

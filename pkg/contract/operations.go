@@ -121,9 +121,6 @@ var removeSteps = []Step{{TaskEnroll, 1}, {TaskRenderInventory, 2}, {TaskKubespr
 // upgradeSteps are the tasks of PipelineUpgrade. The kubeconfig stays valid, so it is not collected.
 var upgradeSteps = []Step{{TaskSeedRegistry, 4}, {TaskEnroll, 5}, {TaskRenderInventory, 6}, {TaskKubespray, 99}}
 
-// formerReplace is the name that older builds of BPA gave to OperationAddNodes.
-const formerReplace = "replace"
-
 // Operations are all operations of a Provisioning. For a cluster that is installed, package change chooses the next one.
 var Operations = []Operation{
 	{Name: OperationInstall, Pipeline: PipelineInstall, Playbook: PlaybookInstall, Purpose: "install the cluster", Done: "installed", Steps: installSteps, does: addsNodes | excludesBackup},
@@ -151,9 +148,6 @@ var BackupOperation = Operation{Name: OperationBackup, Pipeline: PipelineBackup,
 // OperationOf returns the operation of this name. For an unknown name, which only a run of another
 // build can have, it returns the operation install.
 func OperationOf(name string) Operation {
-	if name == formerReplace {
-		name = OperationAddNodes
-	}
 	i := slices.IndexFunc(Operations, func(o Operation) bool { return o.Name == name })
 	return Operations[max(i, 0)]
 }

@@ -43,16 +43,16 @@ type Plugin struct {
 
 // AddPlugins sets PluginVars and PluginGroups from those of the plugins. If two plugins set the same
 // variable, which the webhook refuses, the last one counts.
-func (r *Request) AddPlugins(plugins []Plugin) {
-	r.PluginVars, r.PluginGroups = nil, nil
+func (s *Spec) AddPlugins(plugins []Plugin) {
+	s.PluginVars, s.PluginGroups = nil, nil
 	for _, p := range plugins {
 		for name, value := range p.Vars {
-			if r.PluginVars == nil {
-				r.PluginVars = map[string]json.RawMessage{}
+			if s.PluginVars == nil {
+				s.PluginVars = map[string]json.RawMessage{}
 			}
-			r.PluginVars[name] = value
+			s.PluginVars[name] = value
 		}
-		r.PluginGroups = append(r.PluginGroups, p.Groups...)
+		s.PluginGroups = append(s.PluginGroups, p.Groups...)
 	}
 }
 

@@ -5,12 +5,51 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/digest"
 )
 
-// Request is the input of a run. The reconciler makes it from a Provisioning, and every task reads it.
+// Request is the input of a run, and every task reads it. It is one document: the JSON of its parts has no names of their
+// own. The reconciler makes it from a Provisioning.
 type Request struct {
+	Order
+	Spec
+	Record
+}
+
+// Order is what a run is to do. It is written when the run starts: the request of a spec has
+// none, and what identifies a cluster does not depend on it.
+type Order struct {
+	// Operation is the name of the run's operation.
+	Operation string `json:"operation,omitempty"`
+	// Nodes are the nodes that the run works on beside the members, if it claims no host: all nodes of a reset, those that
+	// a removal removes although they have not joined, and those of a cluster without a record.
+	Nodes []Node `json:"nodes,omitempty"`
+	// Outcome is the name of the ConfigMap in which the tasks store what later tasks of the run read (see OutcomeName).
+	Outcome string `json:"outcome,omitempty"`
+	// Remove describes the nodes that the run removes; nil: none.
+	Remove *Removal `json:"remove,omitempty"`
+	// Upgrade describes the nodes that the run upgrades to KubernetesVersion and Vars; nil: none.
+	Upgrade *Upgrade `json:"upgrade,omitempty"`
+	// Restore describes the backup that the run restores; nil: none.
+	Restore *Restore `json:"restore,omitempty"`
+	// Unaccelerated is the name of the run whose playbook failed with accelerations (Failure.Accelerated). This run and
+	// all further attempts at the same state use none. Empty: SwitchedOff counts.
+	Unaccelerated string `json:"unaccelerated,omitempty"`
+	// Software are the packages of the cluster's nodes, in a run that installs them; nil: the run installs none.
+	// The task kubespray installs them on new machines before its playbook, and the task install-software on
+	// Software.Nodes.
+	Software *SoftwareRun `json:"software,omitempty"`
+	// MaxHosts is the number of hosts of HostNamespace that the Provisionings of Namespace may hold
+	// together; nil: there is no limit.
+	MaxHosts *int `json:"maxHosts,omitempty"`
+}
+
+// Spec describes the cluster that the run makes, and how the site's hosts and depot are reached: package contract/from
+// makes exactly these fields from a Provisioning. Which of them define the cluster, so that another value is another
+// cluster, is in from.Digest.
+type Spec struct {
 	// Provisioning, Namespace and UID identify the Provisioning of the run, which claims the hosts.
 	// UID is empty in a reset of hosts that a user has named. Such a reset removes the cluster of any
 	// owner; every other reset leaves a machine alone that another Provisioning has marked.
@@ -20,9 +59,6 @@ type Request struct {
 	// Pool is the namespace of the hosts if it is another one than Namespace; empty: Namespace. See
 	// HostNamespace.
 	Pool string `json:"pool,omitempty"`
-	// MaxHosts is the number of hosts of HostNamespace that the Provisionings of Namespace may hold
-	// together; nil: there is no limit. The digest does not depend on it.
-	MaxHosts *int `json:"maxHosts,omitempty"`
 	// Cluster is the cluster's name for users: ICN's label "cluster", or else the name of the
 	// Provisioning.
 	Cluster string `json:"cluster"`
@@ -30,60 +66,9 @@ type Request struct {
 	Slots []Slot `json:"slots"`
 	// Sets are the nodes that the spec requests by number, in the order of the spec.
 	Sets []Set `json:"sets,omitempty"`
-	// Installed are the BareMetalHosts, sorted by name, on which a node of this cluster is or may
-	// be installed. Such a host keeps its node as long as the spec requests the node and the host
-	// is not lost. The digest does not depend on Installed.
-	Installed []string `json:"installed,omitempty"`
-	// Complete reports that the cluster was installed completely once. From then on, the hosts in
-	// Installed on which a playbook has succeeded are never reset to repair a run. The digest does
-	// not depend on Complete.
-	Complete bool `json:"complete,omitempty"`
-	// ClusterCA are the certificates, in PEM, of the authority that the stored kubeconfig of the installed
-	// cluster trusts; empty: it is not known. A task uses no administrator's kubeconfig of another authority.
-	// The digest does not depend on it.
-	ClusterCA string `json:"clusterCA,omitempty"`
-	// Lost are the names of the nodes of the cluster whose hosts are lost, and Kept are those of them
-	// that the run neither replaces nor removes: they stay nodes of the cluster, but the run does not
-	// contact them and does not wait for them. The run removes the others (see Gone) from the cluster,
-	// except those that are Ready there. An older build of BPA has written no Kept, and only the others
-	// into Lost. The digest does not depend on these fields.
-	Lost []string `json:"lost,omitempty"`
-	Kept []string `json:"kept,omitempty"`
-	// PassedOver are hosts that failed in this Provisioning, such as a host that did not receive its
-	// image or did not answer by SSH, and the hosts of lost nodes that the run does not replace: such
-	// a node may still run there. They are not chosen, except for a node that is or may be installed
-	// on them. The digest does not depend on PassedOver.
-	PassedOver []string `json:"passedOver,omitempty"`
-	// Unreset are claimed hosts of nodes that have left the cluster, and that still contain a part of it, such as hosts that
-	// did not answer when their nodes were removed. They stay claimed, and no node is installed on them before they are
-	// reset. None of them is in Installed. The digest does not depend on Unreset.
-	Unreset []string `json:"unreset,omitempty"`
-	// Operation is the name of the run's operation. Empty: an older build of BPA started the run. The
-	// digest does not depend on it, nor on the following five fields.
-	Operation string `json:"operation,omitempty"`
-	// Members are the nodes of the installed cluster before the run (Installed.Nodes). The inventory
-	// lists the control planes that stay in this order, before new ones. EtcdNext is
-	// Installed.EtcdNext.
-	Members  []Node `json:"members,omitempty"`
-	EtcdNext int    `json:"etcdNext,omitempty"`
 	// Patched is Installed.Patched. In an installation and in the request of the spec, it is the patch
-	// level that the spec requests (see AnnotationPatch): the nodes of a new cluster count as having it. The
-	// digest does not depend on it.
+	// level that the spec requests (see AnnotationPatch): the nodes of a new cluster count as having it.
 	Patched string `json:"patched,omitempty"`
-	// Nodes are the nodes that the run works on beside the members, if it claims no host: all nodes of a reset, those that
-	// a removal removes although they have not joined, and those of a cluster without a record. The digest does not depend
-	// on it.
-	Nodes []Node `json:"nodes,omitempty"`
-	// Outcome is the name of the ConfigMap in which the tasks store what later tasks of the run read (see OutcomeName).
-	// The digest does not depend on it.
-	Outcome string `json:"outcome,omitempty"`
-	// Remove describes the nodes that the run removes; nil: none.
-	Remove *Removal `json:"remove,omitempty"`
-	// Upgrade describes the nodes that the run upgrades to KubernetesVersion and Vars; nil: none. The
-	// digest does not depend on it.
-	Upgrade *Upgrade `json:"upgrade,omitempty"`
-	// Restore describes the backup that the run restores; nil: none. The digest does not depend on it.
-	Restore *Restore `json:"restore,omitempty"`
 	// Release is the kubespray release that the Provisioning selects. It is the last part of the
 	// Tasks' names. Empty: the Tasks without a release in their names.
 	Release string `json:"release,omitempty"`
@@ -118,17 +103,12 @@ type Request struct {
 	// Connected reports that artifacts that are missing in the depot may be downloaded from the
 	// Internet.
 	Connected bool `json:"connected,omitempty"`
-	// Unchecked are the IDs of the checks of hosts that the run does not make, as package check has them. The cluster's identity
-	// does not depend on them.
+	// Unchecked are the IDs of the checks of hosts that the run does not make, as package check has them.
 	Unchecked []string `json:"unchecked,omitempty"`
 	// SwitchedOff are the names of the accelerations of kubespray that the run does not use, as package
-	// acceleration has them. The cluster's identity does not depend on them.
+	// acceleration has them.
 	SwitchedOff []string `json:"switchedOff,omitempty"`
-	// Unaccelerated is the name of the run whose playbook failed with accelerations (Failure.Accelerated). This run and
-	// all further attempts at the same state use none. Empty: SwitchedOff counts. The cluster's identity does not depend on it.
-	Unaccelerated string `json:"unaccelerated,omitempty"`
-	// Plugins are the plugins of the cluster, in the order of their needs. The cluster's identity does
-	// not depend on them.
+	// Plugins are the plugins of the cluster, in the order of their needs.
 	Plugins []Plugin `json:"plugins,omitempty"`
 	// PluginVars and PluginGroups are the kubespray variables and the groups of the inventory that the
 	// plugins of the cluster add, also in a run that does not install them. Vars override PluginVars.
@@ -136,10 +116,6 @@ type Request struct {
 	// node: neither the digests nor Settings depend on them.
 	PluginVars   map[string]json.RawMessage `json:"pluginVars,omitempty"`
 	PluginGroups []PluginGroup              `json:"pluginGroups,omitempty"`
-	// Software are the packages of the cluster's nodes, in a run that installs them; nil: the run installs none.
-	// The task kubespray installs them on new machines before its playbook, and the task install-software on
-	// Software.Nodes. The digests do not depend on it.
-	Software *SoftwareRun `json:"software,omitempty"`
 	// Vars are the user's kubespray variables. They override the variables that BPA sets.
 	Vars map[string]json.RawMessage `json:"vars,omitempty"`
 	// SecretVars has, by name, keyed digests of the user's variables whose values are in Secrets
@@ -148,24 +124,60 @@ type Request struct {
 	SecretVars map[string]string `json:"secretVars,omitempty"`
 }
 
+// Record is what was known before the run: the installed cluster, its lost nodes, and the hosts that the run must not
+// choose. It is written when the run starts: the request of a spec has none, and what identifies a cluster does not depend
+// on it.
+type Record struct {
+	// Installed are the BareMetalHosts, sorted by name, on which a node of this cluster is or may
+	// be installed. Such a host keeps its node as long as the spec requests the node and the host
+	// is not lost.
+	Installed []string `json:"installed,omitempty"`
+	// Complete reports that the cluster was installed completely once. From then on, the hosts in
+	// Installed on which a playbook has succeeded are never reset to repair a run.
+	Complete bool `json:"complete,omitempty"`
+	// ClusterCA are the certificates, in PEM, of the authority that the stored kubeconfig of the installed
+	// cluster trusts; empty: it is not known. A task uses no administrator's kubeconfig of another authority.
+	ClusterCA string `json:"clusterCA,omitempty"`
+	// Lost are the names of the nodes of the cluster whose hosts are lost, and Kept are those of them
+	// that the run neither replaces nor removes: they stay nodes of the cluster, but the run does not
+	// contact them and does not wait for them. The run removes the others (see Gone) from the cluster,
+	// except those that are Ready there.
+	Lost []string `json:"lost,omitempty"`
+	Kept []string `json:"kept,omitempty"`
+	// PassedOver are hosts that failed in this Provisioning, such as a host that did not receive its
+	// image or did not answer by SSH, and the hosts of lost nodes that the run does not replace: such
+	// a node may still run there. They are not chosen, except for a node that is or may be installed
+	// on them.
+	PassedOver []string `json:"passedOver,omitempty"`
+	// Unreset are claimed hosts of nodes that have left the cluster, and that still contain a part of it, such as hosts that
+	// did not answer when their nodes were removed. They stay claimed, and no node is installed on them before they are
+	// reset. None of them is in Installed.
+	Unreset []string `json:"unreset,omitempty"`
+	// Members are the nodes of the installed cluster before the run (Installed.Nodes). The inventory
+	// lists the control planes that stay in this order, before new ones. EtcdNext is
+	// Installed.EtcdNext.
+	Members  []Node `json:"members,omitempty"`
+	EtcdNext int    `json:"etcdNext,omitempty"`
+}
+
 // HostNamespace returns the namespace of the hosts.
-func (r Request) HostNamespace() string { return cmp.Or(r.Pool, r.Namespace) }
+func (s Spec) HostNamespace() string { return cmp.Or(s.Pool, s.Namespace) }
 
 // SetsVar reports whether the user sets a variable of kubespray.
-func (r Request) SetsVar(name string) bool {
-	_, plain := r.Vars[name]
-	_, secret := r.SecretVars[name]
+func (s Spec) SetsVar(name string) bool {
+	_, plain := s.Vars[name]
+	_, secret := s.SecretVars[name]
 	return plain || secret
 }
 
 // AllVars returns Vars together with SecretVars. The value of a secret variable is SecretValue of its digest.
-func (r Request) AllVars() map[string]json.RawMessage {
-	if len(r.SecretVars) == 0 {
-		return r.Vars
+func (s Spec) AllVars() map[string]json.RawMessage {
+	if len(s.SecretVars) == 0 {
+		return s.Vars
 	}
-	all := make(map[string]json.RawMessage, len(r.Vars)+len(r.SecretVars))
-	maps.Copy(all, r.Vars)
-	for name, digest := range r.SecretVars {
+	all := make(map[string]json.RawMessage, len(s.Vars)+len(s.SecretVars))
+	maps.Copy(all, s.Vars)
+	for name, digest := range s.SecretVars {
 		all[name], _ = json.Marshal(SecretValue(digest)) // a string can always be encoded
 	}
 	return all
@@ -315,8 +327,6 @@ type OSImage struct {
 	MetaData    string `json:"metaData,omitempty"`
 }
 
-var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
 // WithDigest returns an uploaded image with sum as its Checksum, which is otherwise the URL of a
 // file with the digest. sum is the SHA-256 in hexadecimal. The digest is safer than the URL,
 // because that file would come over the same connection as the image. If sum is None or empty, the
@@ -326,7 +336,7 @@ func (i OSImage) WithDigest(sum string) (OSImage, error) {
 	if !i.Uploaded || sum == "" || sum == None {
 		return i, nil
 	}
-	if !digestPattern.MatchString(sum) {
+	if !digest.IsSHA256(sum) {
 		return i, fmt.Errorf("%q is not the SHA-256 of an OS image", sum)
 	}
 	i.Checksum, i.ChecksumType = sum, "sha256"
@@ -354,8 +364,8 @@ type Node struct {
 	// Address6 is the IPv6 address of a host that has both families and is reached by IPv4.
 	Address6 string `json:"address6,omitempty"`
 	// MACs are the MAC addresses of the host's network cards, in lower case with colons. The
-	// machine that answers at Address must have one of them. If MACs is empty, either Metal3
-	// reports no addresses, or an older build of select-hosts wrote the node.
+	// machine that answers at Address must have one of them. If MACs is empty, Metal3
+	// reports no addresses.
 	MACs    []string `json:"macs,omitempty"`
 	Set     string   `json:"set,omitempty"`     // the node set it belongs to
 	Standby bool     `json:"standby,omitempty"` // claimed, not installed

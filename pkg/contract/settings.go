@@ -23,9 +23,9 @@ const unnamedRelease = "v2.31.0"
 // Settings returns a digest of Vars and SecretVars. It does not depend on spaces and on the order of keys. Another
 // release than unnamedRelease precedes it, as "v2.32.0/DIGEST": the release decides on the versions of
 // the components, too.
-func (r Request) Settings() string {
-	digest := digestOf(r.AllVars())
-	release := cmp.Or(r.Release, DefaultRelease)
+func (s Spec) Settings() string {
+	digest := digestOf(s.AllVars())
+	release := cmp.Or(s.Release, DefaultRelease)
 	if release == unnamedRelease {
 		return digest
 	}

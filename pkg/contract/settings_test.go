@@ -41,7 +41,7 @@ func TestSettingsDependOnlyOnValues(t *testing.T) {
 }
 
 func TestLevelOfNode(t *testing.T) {
-	i := Installed{Request: Request{KubernetesVersion: "1.34.3", Vars: map[string]json.RawMessage{"a": []byte("1")}}}
+	i := Installed{Request: Spec{KubernetesVersion: "1.34.3", Vars: map[string]json.RawMessage{"a": []byte("1")}}}
 	if version, settings := i.Level(Node{}); version != "1.34.3" || settings != i.Request.Settings() {
 		t.Errorf("a node of an older record has %s and %s", version, settings)
 	}
@@ -51,7 +51,7 @@ func TestLevelOfNode(t *testing.T) {
 }
 
 func TestSettingsDependOnTheRelease(t *testing.T) {
-	was := Request{Vars: map[string]json.RawMessage{"a": []byte("1")}}
+	was := Request{Spec: Spec{Vars: map[string]json.RawMessage{"a": []byte("1")}}}
 	named, newer := was, was
 	named.Release, newer.Release = DefaultRelease, "v2.32.0"
 	if was.Settings() != named.Settings() {
@@ -66,12 +66,12 @@ func TestSettingsDependOnTheRelease(t *testing.T) {
 }
 
 func TestStampedNodes(t *testing.T) {
-	i := Installed{Request: Request{KubernetesVersion: "1.34.3"}, Nodes: []Node{{Name: "m"}, {Name: "w", Version: "1.33.0", Settings: "x"}}}
-	if got := i.Stamped(Request{KubernetesVersion: "1.34.3", SSHUser: "other"}); !reflect.DeepEqual(got, i.Nodes) {
+	i := Installed{Request: Spec{KubernetesVersion: "1.34.3"}, Nodes: []Node{{Name: "m"}, {Name: "w", Version: "1.33.0", Settings: "x"}}}
+	if got := i.Stamped(Request{Spec: Spec{KubernetesVersion: "1.34.3", SSHUser: "other"}}); !reflect.DeepEqual(got, i.Nodes) {
 		t.Errorf("beside a request of the same version: %+v", got)
 	}
 	want := []Node{{Name: "m", Version: "1.34.3", Settings: i.Request.Settings()}, {Name: "w", Version: "1.33.0", Settings: "x"}}
-	for _, r := range []Request{{KubernetesVersion: "1.35.4"}, {KubernetesVersion: "1.34.3", Vars: map[string]json.RawMessage{"a": []byte("1")}}} {
+	for _, r := range []Request{{Spec: Spec{KubernetesVersion: "1.35.4"}}, {Spec: Spec{KubernetesVersion: "1.34.3", Vars: map[string]json.RawMessage{"a": []byte("1")}}}} {
 		if got := i.Stamped(r); !reflect.DeepEqual(got, want) {
 			t.Errorf("beside %+v: %+v, want %+v", r, got, want)
 		}
@@ -88,7 +88,7 @@ func TestDigestWithoutARelease(t *testing.T) {
 		t.Errorf("a digest without a release is of %s", got)
 	}
 	for release, want := range map[string]string{"v2.31.0": "e3b0c44298fc1c14", "v2.32.0": "v2.32.0/e3b0c44298fc1c14"} {
-		if got := (Request{Release: release}).Settings(); got != want {
+		if got := (Request{Spec: Spec{Release: release}}).Settings(); got != want {
 			t.Errorf("%s without variables: %s, want %s", release, got, want)
 		}
 	}

@@ -47,7 +47,7 @@ func (r Request) OnlyPatches() bool {
 		if i < 0 {
 			return true
 		}
-		level, _ := Installed{Request: r}.Lacks(r.Members[i], r)
+		level, _ := Installed{Request: r.Spec}.Lacks(r.Members[i], r)
 		return level
 	})
 }

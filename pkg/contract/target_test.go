@@ -8,7 +8,7 @@ import (
 // A node lacks what the request has and it has not, and what a run has begun and not completed.
 func TestLacks(t *testing.T) {
 	asked := func(patch string) Request {
-		return Request{KubernetesVersion: "1.35.4", Upgrade: &Upgrade{Nodes: []string{"n"}, Patch: patch}}
+		return Request{Spec: Spec{KubernetesVersion: "1.35.4"}, Order: Order{Upgrade: &Upgrade{Nodes: []string{"n"}, Patch: patch}}}
 	}
 	settings := Request{}.Settings()
 	for _, r := range []struct {
@@ -19,7 +19,7 @@ func TestLacks(t *testing.T) {
 	}{
 		{"everything is there", Node{}, asked("monday"), false, false},
 		{"no patch is requested", Node{Patched: "sunday"}, asked(""), false, false},
-		{"no upgrade", Node{Target: &Target{Patch: "tuesday"}}, Request{KubernetesVersion: "1.35.4"}, false, false},
+		{"no upgrade", Node{Target: &Target{Patch: "tuesday"}}, Request{Spec: Spec{KubernetesVersion: "1.35.4"}}, false, false},
 		{"another patch", Node{}, asked("tuesday"), false, true},
 		{"an own level", Node{Patched: "sunday"}, asked("monday"), false, true},
 		{"another version", Node{Version: "1.34.3"}, asked("monday"), true, false},
@@ -27,7 +27,7 @@ func TestLacks(t *testing.T) {
 		{"a patch has begun", Node{Target: &Target{Patch: "tuesday"}}, asked("monday"), false, true},
 		{"a playbook has begun", Node{Target: &Target{Version: "1.35.4", Settings: settings}}, asked("monday"), true, false},
 	} {
-		i := Installed{Request: Request{KubernetesVersion: "1.35.4"}, Patched: "monday"}
+		i := Installed{Request: Spec{KubernetesVersion: "1.35.4"}, Patched: "monday"}
 		if level, patch := i.Lacks(r.n, r.request); level != r.level || patch != r.patch {
 			t.Errorf("%s: level %t, patch %t, want %t and %t", r.name, level, patch, r.level, r.patch)
 		}
@@ -44,7 +44,7 @@ func TestOnlyPatches(t *testing.T) {
 		{[]string{"a", "c"}, "monday", true}, {[]string{"a", "b"}, "monday", false}, {[]string{"d"}, "monday", false},
 		{[]string{"a"}, "", false}, {[]string{"unknown"}, "monday", false},
 	} {
-		request := Request{KubernetesVersion: "1.35.4", Members: members, Upgrade: &Upgrade{Nodes: r.nodes, Patch: r.patch}}
+		request := Request{Spec: Spec{KubernetesVersion: "1.35.4"}, Record: Record{Members: members}, Order: Order{Upgrade: &Upgrade{Nodes: r.nodes, Patch: r.patch}}}
 		if got := request.OnlyPatches(); got != r.want {
 			t.Errorf("%v with patch %q: %t, want %t", r.nodes, r.patch, got, r.want)
 		}

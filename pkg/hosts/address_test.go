@@ -152,7 +152,7 @@ func TestAddresses(t *testing.T) {
 			if wants := tc.host.WantsNetworkData(tc.mac, tc.access); wants != (tc.want == unread) {
 				t.Errorf("WantsNetworkData = %t", wants)
 			}
-			request := contract.Request{Access: tc.access}
+			request := contract.Request{Spec: contract.Spec{Access: tc.access}}
 			if why := tc.host.Unreachable(tc.mac, &request); why != "" && why != tc.want || why == unread {
 				t.Errorf("unreachable = %q", why)
 			}

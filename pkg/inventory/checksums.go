@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/digest"
 )
 
 // checksum describes where kubespray finds the checksum of one of its downloads. The checksum is in
@@ -85,10 +86,7 @@ func ListingVars(request contract.Request) map[string]any {
 // of the architecture (amd64, arm64).
 type Pins map[string]map[string]string
 
-var (
-	pinPattern          = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	architecturePattern = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
-)
+var architecturePattern = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
 
 // ParsePins parses Pins from JSON. It returns nil if text is empty. It accepts only known variables
 // and well-formed checksums, because the values become variables of a playbook.
@@ -105,7 +103,7 @@ func ParsePins(text string) (Pins, error) {
 			return nil, fmt.Errorf("checksums of the depot: %q is not a kubespray variable for a checksum", variable)
 		}
 		for architecture, sum := range sums {
-			if !architecturePattern.MatchString(architecture) || !pinPattern.MatchString(sum) {
+			if !architecturePattern.MatchString(architecture) || !digest.IsSHA256(sum) {
 				return nil, fmt.Errorf("checksums of the depot: %s has %q for architecture %q, want 64 hexadecimal digits for an architecture such as amd64", variable, sum, architecture)
 			}
 		}

@@ -24,8 +24,10 @@ func FuzzRender(f *testing.F) {
 	f.Add("w#1", "10.60.0.9#", "worker", "root#", 22, "1.35.4#", "a", "10.244.64.0/18", "10.233.0.0/18", "https://h\"", "a=b", "\x00")
 	f.Fuzz(func(t *testing.T, name, address, role, user string, port int, version, plugin, pods, services, depot, key, value string) {
 		r := contract.Request{
-			Provisioning: name, Namespace: address, Cluster: user, KubernetesVersion: version, NetworkPlugin: plugin, PodSubnet: pods,
-			ServiceSubnet: services, SSHUser: user, SSHPort: port, DepotURL: depot, Vars: map[string]json.RawMessage{key: json.RawMessage(value)},
+			Spec: contract.Spec{
+				Provisioning: name, Namespace: address, Cluster: user, KubernetesVersion: version, NetworkPlugin: plugin, PodSubnet: pods,
+				ServiceSubnet: services, SSHUser: user, SSHPort: port, DepotURL: depot, Vars: map[string]json.RawMessage{key: json.RawMessage(value)},
+			},
 		}
 		nodes := []contract.Node{
 			{Name: "master-1", Roles: []string{contract.RoleControlPlane}, Address: "172.31.255.1"},

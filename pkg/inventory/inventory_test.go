@@ -18,8 +18,10 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // request returns a valid request, changed by the given functions.
 func request(change ...func(*contract.Request)) contract.Request {
 	r := contract.Request{
-		Provisioning: "edge-1", Namespace: "site", Cluster: "edge-1", KubernetesVersion: "1.35.4", NetworkPlugin: "flannel",
-		PodSubnet: "10.244.64.0/18", ServiceSubnet: "10.233.0.0/18", SSHUser: "root", SSHPort: 22, DepotURL: "http://10.60.0.1:5000",
+		Spec: contract.Spec{
+			Provisioning: "edge-1", Namespace: "site", Cluster: "edge-1", KubernetesVersion: "1.35.4", NetworkPlugin: "flannel",
+			PodSubnet: "10.244.64.0/18", ServiceSubnet: "10.233.0.0/18", SSHUser: "root", SSHPort: 22, DepotURL: "http://10.60.0.1:5000",
+		},
 	}
 	for _, f := range change {
 		f(&r)
@@ -227,7 +229,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 		"no external CA":         {map[string]json.RawMessage{externalCAVar: json.RawMessage("false")}, "true"},
 		"the user contradicts":   {map[string]json.RawMessage{externalCAVar: json.RawMessage("true"), autoRenewVar: json.RawMessage("true")}, "true"},
 	} {
-		c := checked{request: contract.Request{KubernetesVersion: "1.35.4", Vars: test.vars}}
+		c := checked{request: contract.Request{Spec: contract.Spec{KubernetesVersion: "1.35.4", Vars: test.vars}}}
 		text, err := groupVars(c, Pins{})
 		if err != nil {
 			t.Fatal(err)

@@ -89,8 +89,8 @@ func join(ordered []contract.Node, etcdNext int) int {
 }
 
 // formerMasters returns the control planes of these members, with the names of their members of
-// etcd. If no name is known, an older build of BPA installed the cluster. Such a cluster has
-// kubespray's default names.
+// etcd. If no name is known, as in a record that was rebuilt without the request of the last run, they have kubespray's
+// default names.
 func formerMasters(members []contract.Node) []contract.Node {
 	var masters []contract.Node
 	for _, n := range members {

@@ -127,7 +127,7 @@ func TestMembers(t *testing.T) {
 			want: "m-1=etcd1 m-2 m-3 w-1", wantNext: 2, wantEtcd: "m-1", notes: "m-3 is left out",
 		},
 		{
-			name: "an older build", members: "m-1 m-2 m-3 m-4 w-1", nodes: "m-2 m-1@new m-3 m-4 w-1",
+			name: "lost names", members: "m-1 m-2 m-3 m-4 w-1", nodes: "m-2 m-1@new m-3 m-4 w-1",
 			want: "m-2=etcd2 m-3=etcd3 m-4=etcd4 m-1 w-1", wantNext: 5, wantEtcd: "m-2 m-3 m-4", notes: "m-1 is left out",
 		},
 		{
@@ -214,7 +214,7 @@ func TestLivesOfMembers(t *testing.T) {
 		owners, hosts := map[string]string{}, 0
 		for step := range 20 {
 			nodes := change(random, record.Nodes, &hosts)
-			r := contract.Request{Members: record.Nodes, EtcdNext: record.EtcdNext}
+			r := contract.Request{Record: contract.Record{Members: record.Nodes, EtcdNext: record.EtcdNext}}
 			got, next := Members(r, nodes)
 			if next < record.EtcdNext {
 				t.Fatalf("life %d, step %d: the next number falls from %d to %d", life, step, record.EtcdNext, next)
@@ -282,8 +282,8 @@ func TestVersionsOfMembers(t *testing.T) {
 	worker := func(name, uid, version string) contract.Node {
 		return contract.Node{Name: name, Roles: []string{contract.RoleWorker}, HostUID: uid, Version: version, Settings: version, Patched: version}
 	}
-	r := contract.Request{Operation: contract.OperationAddNodes, Lost: []string{"b", "c", "d"}, Kept: []string{"d"},
-		Members: []contract.Node{worker("a", "1", "1.34.3"), worker("b", "2", "1.34.3"), worker("c", "3", "1.34.3"), worker("d", "4", "1.34.3")}}
+	r := contract.Request{Order: contract.Order{Operation: contract.OperationAddNodes}, Record: contract.Record{Lost: []string{"b", "c", "d"}, Kept: []string{"d"},
+		Members: []contract.Node{worker("a", "1", "1.34.3"), worker("b", "2", "1.34.3"), worker("c", "3", "1.34.3"), worker("d", "4", "1.34.3")}}}
 	got, _ := Members(r, []contract.Node{worker("a", "1", ""), worker("b", "9", "1.33.0"), worker("x", "3", ""), worker("d", "4", "")})
 	want := []contract.Node{worker("a", "1", "1.34.3"), worker("b", "9", ""), worker("x", "3", ""), worker("d", "4", "1.34.3")}
 	if !reflect.DeepEqual(got, want) {

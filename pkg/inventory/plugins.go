@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -24,12 +25,13 @@ var groupPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
 
 // checkPluginGroups checks what the request says about the groups of plugins.
 func checkPluginGroups(request contract.Request) error {
+	known := []string{membersAll, membersControlPlanes, membersWorkers, membersFitting}
 	for _, g := range request.PluginGroups {
 		switch {
 		case !groupPattern.MatchString(g.Name) || slices.Contains(kubesprayGroups, g.Name):
 			return fmt.Errorf("pluginGroups: %.100q cannot be the name of a group of a plugin", g.Name)
-		case !slices.Contains([]string{membersAll, membersControlPlanes, membersWorkers, membersFitting}, g.Members):
-			return fmt.Errorf("pluginGroups: group %s: %.100q is not one of all, control-planes, workers, fitting", g.Name, g.Members)
+		case !slices.Contains(known, g.Members):
+			return fmt.Errorf("pluginGroups: group %s: %.100q is not one of %s", g.Name, g.Members, strings.Join(known, ", "))
 		}
 	}
 	return nil

@@ -190,7 +190,7 @@ func TestKilledClean(t *testing.T) {
 	}
 }
 
-// A machine that an older build of BPA installed has no record. Its cluster is removed all the same.
+// A machine can have lost its mark. Its cluster is removed all the same.
 func TestCleanWithoutMark(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

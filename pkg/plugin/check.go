@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/digest"
 	"sigs.k8s.io/yaml"
 )
 
@@ -25,7 +26,6 @@ var (
 	versionPattern  = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,63}$`) // a tag of an OCI registry
 	variablePattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,99}$`)
 	groupPattern    = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
-	sumPattern      = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
 // CheckName returns an error unless name can be the name of a plugin.
@@ -190,7 +190,7 @@ func (p *Plugin) checkDownloads() (errs []error) {
 			errs = append(errs, fmt.Errorf("%s.name: %.100q is not a name of a variable, or used twice", at, f.Name))
 		}
 		seen[f.Name] = true
-		if !sumPattern.MatchString(f.SHA256) {
+		if !digest.IsSHA256(f.SHA256) {
 			errs = append(errs, fmt.Errorf("%s.sha256: %.100q is not 64 hexadecimal digits", at, f.SHA256))
 		}
 		_, err := f.Artifact()
@@ -225,8 +225,8 @@ func (p *Plugin) checkKubespray() error {
 		if !groupPattern.MatchString(name) {
 			errs = append(errs, fmt.Errorf("kubespray.groups: %.100q is not a name of a group", name))
 		}
-		if !slices.Contains([]Members{All, ControlPlanes, Workers, Fitting}, members) {
-			errs = append(errs, fmt.Errorf("kubespray.groups.%s: %q is not one of all, control-planes, workers, fitting", name, members))
+		if known := []string{string(All), string(ControlPlanes), string(Workers), string(Fitting)}; !slices.Contains(known, string(members)) {
+			errs = append(errs, fmt.Errorf("kubespray.groups.%s: %q is not one of %s", name, members, strings.Join(known, ", ")))
 		}
 	}
 	return errors.Join(errs...)

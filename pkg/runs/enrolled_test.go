@@ -30,12 +30,12 @@ func TestEnrolled(t *testing.T) {
 		runs []*tekton.PipelineRun
 		want bool
 	}{
-		"no run":                            {nil, false},
-		"the newest has succeeded":          {[]*tekton.PipelineRun{run(2, ok, "now"), run(1, bad, "now")}, true},
-		"the newest has failed":             {[]*tekton.PipelineRun{run(1, ok, "now"), run(2, bad, "now")}, false},
-		"the newest had another key":        {[]*tekton.PipelineRun{run(2, ok, "lost"), run(1, ok, "now")}, false},
-		"an active run says nothing":        {[]*tekton.PipelineRun{run(1, ok, "now"), run(0, active, "now")}, true},
-		"the newest is of an earlier build": {[]*tekton.PipelineRun{run(1, ok, "now"), old}, false},
+		"no run":                         {nil, false},
+		"the newest has succeeded":       {[]*tekton.PipelineRun{run(2, ok, "now"), run(1, bad, "now")}, true},
+		"the newest has failed":          {[]*tekton.PipelineRun{run(1, ok, "now"), run(2, bad, "now")}, false},
+		"the newest had another key":     {[]*tekton.PipelineRun{run(2, ok, "lost"), run(1, ok, "now")}, false},
+		"an active run says nothing":     {[]*tekton.PipelineRun{run(1, ok, "now"), run(0, active, "now")}, true},
+		"the newest is a copy of a user": {[]*tekton.PipelineRun{run(1, ok, "now"), old}, false},
 	} {
 		if got := Enrolled(test.runs, "now"); got != test.want {
 			t.Errorf("%s: enrolled %t, want %t", name, got, test.want)

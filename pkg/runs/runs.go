@@ -131,8 +131,7 @@ func (r Run) workspaces() []tekton.WorkspaceBinding {
 const AnnotationRequest = "bpa.akraino.org/request-uid"
 
 // RequestOf returns the name and the UID of the ConfigMap with the request of a run. A ConfigMap of this name with
-// another UID is not the one for which the run was started. The UID is empty if an earlier build of BPA started the run:
-// anybody could change the request of such a run, and later runs have.
+// another UID is not the one for which the run was started. The UID is empty if a user has made the run.
 func RequestOf(run *tekton.PipelineRun) (name string, uid types.UID) {
 	for _, w := range run.Spec.Workspaces {
 		if w.Name == contract.WorkspaceRequest && w.ConfigMap != nil {
@@ -211,5 +210,14 @@ const depotGroup = "depot.bpa.akraino.org"
 // TaskConfigMaps returns the names of the ConfigMaps that tasks write and that outlive the run. The
 // client that starts a run creates them first, so that a task needs no right to create one.
 func TaskConfigMaps(name string) []string {
-	return []string{contract.KnownHostsName(name), contract.ProgressName(name), contract.InstalledName(name)}
+	records := []string{contract.PluginsName(name), contract.SoftwareName(name)} // of runs that need them
+	var all []string
+	for _, t := range contract.AllTasks() {
+		for _, of := range t.ConfigMaps {
+			if made := of(name); !slices.Contains(records, made) && !slices.Contains(all, made) {
+				all = append(all, made)
+			}
+		}
+	}
+	return all
 }

@@ -71,7 +71,7 @@ func TestMerge(t *testing.T) {
 				Problem: "different versions of package jq are requested for node m-1, which is control plane and worker: 1.5 by a, 1.6 by a. Write the same version in all of them, or a version in only one"}},
 			found: []Conflict{{"jq", []string{"a"},
 				"different versions of package jq are requested for node m-1, which is control plane and worker: 1.5 by a, 1.6 by a. Write the same version in all of them, or a version in only one"}}},
-		"entries of an older build": {specs: []string{"{workerSoftware: [curl-, jq: {version: -x}, 7]}"}, nodes: apart,
+		"entries that the webhook refuses": {specs: []string{"{workerSoftware: [curl-, jq: {version: -x}, 7]}"}, nodes: apart,
 			want: []contract.Software{
 				{Problem: "BPA removes no package of the cluster until all entries can be read: in Software a, \"curl-\" is not the name of a package: write the name that the package has: at most 100 letters, digits, and + . _ -; it begins with a letter or digit and does not end with a dash"},
 				{Name: "jq", Workers: true, Disruption: none,

@@ -103,7 +103,7 @@ func (s Server) askAt(ctx context.Context, dial node.Dial, address string) Answe
 }
 
 func (l Login) ask(ctx context.Context, dial node.Dial, address string, s Server) Answer {
-	request := contract.Request{SSHUser: l.User, SSHPort: l.Port}
+	request := contract.Request{Spec: contract.Spec{SSHUser: l.User, SSHPort: l.Port}}
 	to := node.Target(request, contract.Node{Address: address})
 	connect, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()

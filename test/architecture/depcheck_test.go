@@ -25,14 +25,15 @@ type layer struct {
 var layers = []layer{
 	// The types: whoever reads or writes our objects gets nothing else of this repository.
 	{folder: "pkg/apis/", foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis", "knative.dev/pkg/kmeta/", "github.com/robfig/cron/"}},
-	{folder: "pkg/contract/", foreign: []string{}},
+	{folder: "pkg/digest/", foreign: []string{}},
+	{folder: "pkg/contract/", ours: []string{"pkg/digest/"}, foreign: []string{}},
 	{folder: "pkg/upgrade/", ours: []string{"pkg/contract/"}, foreign: []string{}},
-	{folder: "pkg/depot/protocol/", foreign: []string{}},
-	{folder: "pkg/artifacts/", ours: []string{"pkg/depot/protocol/"}, foreign: []string{"github.com/google/go-containerregistry/pkg/name/", "pault.ag/go/debian/dependency/", "pault.ag/go/debian/version/"}},
+	{folder: "pkg/depot/protocol/", ours: []string{"pkg/digest/"}, foreign: []string{}},
+	{folder: "pkg/artifacts/", ours: []string{"pkg/depot/protocol/", "pkg/digest/"}, foreign: []string{"github.com/google/go-containerregistry/pkg/name/", "pault.ag/go/debian/dependency/", "pault.ag/go/debian/version/"}},
 
 	// Plugins. The webhook and the controller read definitions; only tasks and kubectl bpa render them.
 	{folder: "plugins/", foreign: []string{}},
-	{folder: "pkg/plugin/", ours: []string{"plugins/", "pkg/artifacts/", "pkg/contract/"}, foreign: []string{"k8s.io/kube-openapi/pkg/validation/", "sigs.k8s.io/yaml/"}},
+	{folder: "pkg/plugin/", ours: []string{"plugins/", "pkg/artifacts/", "pkg/contract/", "pkg/digest/"}, foreign: []string{"k8s.io/kube-openapi/pkg/validation/", "sigs.k8s.io/yaml/"}},
 	{folder: "pkg/admission/", ours: []string{"pkg/apis/", "pkg/plugin/", "pkg/upgrade/"}, foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis"}},
 	{folder: "pkg/settings/", ours: []string{"pkg/admission/", "pkg/apis/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/pkg/util/validation/"}},
 	{folder: "pkg/secretvars/", foreign: []string{"sigs.k8s.io/yaml/"}},
@@ -53,7 +54,7 @@ var layers = []layer{
 	{folder: "pkg/hosts/imaging/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/hosts/claim/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/hosts/cache/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
-	{folder: "pkg/inventory/", ours: []string{"pkg/contract/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
+	{folder: "pkg/inventory/", ours: []string{"pkg/contract/", "pkg/digest/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/backup/", ours: []string{"pkg/contract/", "pkg/depot/protocol/"}, foreign: []string{"filippo.io/age/"}},
 	{folder: "pkg/software/", ours: []string{"pkg/admission/", "pkg/apis/", "pkg/contract/", "pkg/depot/protocol/"}, foreign: []string{"k8s.io/apimachinery/", "pault.ag/go/debian/version"}},
 	{folder: "pkg/shrink/", ours: []string{"pkg/contract/"}, foreign: []string{}},
@@ -75,7 +76,7 @@ var layers = []layer{
 	{folder: "pkg/plugin/pack/", ours: []string{"pkg/plugin/"}, foreign: []string{"github.com/opencontainers/"}},
 	{folder: "pkg/plugin/render/", ours: []string{"pkg/plugin/"}, foreign: []string{"helm.sh/helm/v3/pkg/", "k8s.io/apimachinery/pkg/", "sigs.k8s.io/yaml/"}},
 	{folder: "pkg/plugin/cluster/", ours: []string{"pkg/plugin/", "pkg/contract/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/", "k8s.io/utils/", "github.com/fluxcd/cli-utils/pkg/kstatus/status/"}},
-	{folder: "pkg/bundle/", ours: []string{"pkg/artifacts/", "pkg/transfer/", "pkg/depot/client/", "pkg/depot/protocol/"}},
+	{folder: "pkg/bundle/", ours: []string{"pkg/artifacts/", "pkg/digest/", "pkg/transfer/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 
 	// Access to application clusters, which the task collect-kubeconfig and the controller share.
 	{folder: "pkg/access/", ours: []string{"pkg/contract/"}, foreign: []string{"k8s.io/api/rbac/v1/", "k8s.io/apimachinery/pkg/apis/meta/", "k8s.io/client-go/rest/", "k8s.io/client-go/tools/clientcmd/"}},
@@ -94,7 +95,7 @@ var layers = []layer{
 	{folder: "pkg/appcluster/", ours: []string{"pkg/access/", "pkg/contract/", "pkg/machine/", "pkg/ssh/", "pkg/tasks/kube/", "pkg/tasks/node/", "pkg/tasks/task/"}},
 	{folder: "pkg/appcluster/drain/", ours: []string{"pkg/tasks/task/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/", "k8s.io/kubectl/pkg/drain"}},
 	{folder: "pkg/appcluster/apitest/", ours: []string{"pkg/access/", "pkg/tasks/node/"}},
-	{folder: "pkg/tasks/software/", ours: []string{"pkg/ansible/", "pkg/contract/", "pkg/ssh/", "pkg/tasks/playbook/", "pkg/tasks/task/"}},
+	{folder: "pkg/tasks/software/", ours: []string{"pkg/ansible/", "pkg/contract/", "pkg/digest/", "pkg/ssh/", "pkg/tasks/playbook/", "pkg/tasks/task/"}},
 
 	// Work on the machines of a cluster, from what all operations share to the single operation.
 	{folder: "pkg/operate/session/sessiontest/", foreign: []string{}},

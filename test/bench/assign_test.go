@@ -105,7 +105,7 @@ func fleet(n int) []hosts.Host {
 
 func slots(n int) contract.Request {
 	r := rand.New(rand.NewPCG(2, 2))
-	request := contract.Request{Namespace: "site", Provisioning: "edge-1"}
+	request := contract.Request{Spec: contract.Spec{Namespace: "site", Provisioning: "edge-1"}}
 	for i := range n {
 		s := contract.Slot{Name: fmt.Sprintf("worker-%d", i), Needs: contract.Needs{CPU: r.IntN(48), Memory: int64(r.IntN(192)) << 30}}
 		switch i % 20 {

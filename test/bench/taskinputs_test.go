@@ -58,7 +58,7 @@ func makeInputs(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, name strin
 		request.Installed = append(request.Installed, n.Host)
 		states[n.HostUID], joined = contract.HostUsed, append(joined, n.HostUID)
 	}
-	record := contract.Installed{Request: request, Nodes: nodes, EtcdNext: request.EtcdNext}
+	record := contract.Installed{Request: request.Spec, Nodes: nodes, EtcdNext: request.EtcdNext}
 	all, _ := inventory.Members(request, append(nodes[:len(nodes):len(nodes)], worker))
 	rendered, err := inventory.Render(request, all)
 	if err != nil {

@@ -55,8 +55,10 @@ func (d running) pullThrough(t *testing.T, folder, ref string) (string, error) {
 func mirrorFolder(t *testing.T, depot *listeners.Depot) (folder string) {
 	t.Helper()
 	rendered, err := inventory.Render(contract.Request{
-		KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.244.0.0/18", ServiceSubnet: "10.233.0.0/18", SSHUser: "root", SSHPort: 22,
-		DepotURL: "https://" + depot.TLS, DepotCA: "PEM",
+		Spec: contract.Spec{
+			KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.244.0.0/18", ServiceSubnet: "10.233.0.0/18", SSHUser: "root", SSHPort: 22,
+			DepotURL: "https://" + depot.TLS, DepotCA: "PEM",
+		},
 	}, []contract.Node{{Name: "master-1", Roles: []string{contract.RoleControlPlane}, Address: "10.60.0.11"}})
 	if err != nil {
 		t.Fatal(err)

@@ -18,11 +18,10 @@ import (
 // unlisted are the reasons without a row: nothing is to be read about them. Each has its reason.
 var unlisted = map[string]string{
 	"Available": "True", "Claimed": "True", "Installed": "True", "NodesReady": "True", "NoPlugins": "True", "NoProblems": "True", "Valid": "True",
-	"Waiting":             "waits for another condition, which has the reason",
-	"Starting":            "the message has the run",
-	"Running":             "the message has the run",
-	"StoringKubeconfig":   "for a moment",
-	"PluginsNotSupported": "of an older build",
+	"Waiting":           "waits for another condition, which has the reason",
+	"Starting":          "the message has the run",
+	"Running":           "the message has the run",
+	"StoringKubeconfig": "for a moment",
 }
 
 // TestEachReasonHasARow: each reason of a failure and of a condition has a row in a table of

@@ -216,9 +216,9 @@ func claimAndRelease(t *testing.T, account client.WithWatch) {
 		}
 	}
 	image := contract.OSImage{URL: "http://depot.test/i", Checksum: strings.Repeat("a", 64), ChecksumType: "sha256"}
-	request := contract.Request{Provisioning: "edge-1", Namespace: edited, UID: "edge-1", OSImage: &image, Slots: []contract.Slot{
+	request := contract.Request{Spec: contract.Spec{Provisioning: "edge-1", Namespace: edited, UID: "edge-1", OSImage: &image, Slots: []contract.Slot{
 		{Name: "w-1", Roles: []string{contract.RoleWorker}, MAC: "02:00:00:00:03:01"}, {Name: "w-2", Roles: []string{contract.RoleWorker}, MAC: "02:00:00:00:03:02"},
-	}}
+	}}}
 	owner, nodes := hosts.OwnerOf(request), map[string]string{"bare-1": "w-1"}
 	claimed, err := claim.Make(ctx, account, request)
 	if err != nil {

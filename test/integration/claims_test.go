@@ -143,7 +143,7 @@ func claimConcurrently(t *testing.T) (sizes []int, failed []error) {
 	sizes, failed = []int{1, 2, 3, 4}, make([]error, 4)
 	var all sync.WaitGroup
 	for i, size := range sizes {
-		request := contract.Request{Provisioning: name(i), Namespace: claims, UID: name(i)}
+		request := contract.Request{Spec: contract.Spec{Provisioning: name(i), Namespace: claims, UID: name(i)}}
 		for n := range size {
 			request.Slots = append(request.Slots, contract.Slot{Name: fmt.Sprintf("n%d", n), Roles: []string{contract.RoleWorker}, Needs: contract.Needs{CPU: 8}})
 		}

@@ -169,7 +169,7 @@ func makeRequest(claimant, round int) contract.Request {
 	}
 	slices.Sort(racks)
 	name := fmt.Sprintf("edge-%d-%d", claimant, round)
-	request := contract.Request{Provisioning: name, Namespace: contestNamespace, UID: name}
+	request := contract.Request{Spec: contract.Spec{Provisioning: name, Namespace: contestNamespace, UID: name}}
 	for n := range 5 + r.IntN(21) {
 		request.Slots = append(request.Slots, contract.Slot{
 			Name: fmt.Sprintf("n%d", n), Roles: []string{contract.RoleWorker},

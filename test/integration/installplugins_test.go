@@ -71,7 +71,7 @@ func newPluginTask(t *testing.T) *pluginTask {
 	}
 	user, file := sshtest.NewKey(t)
 	host, _ := sshtest.NewKey(t)
-	request := contract.Request{Provisioning: "edge", Namespace: "site", UID: "uid-of-edge", Cluster: "edge", SSHUser: "root", KubernetesVersion: "1.35.4"}
+	request := contract.Request{Spec: contract.Spec{Provisioning: "edge", Namespace: "site", UID: "uid-of-edge", Cluster: "edge", SSHUser: "root", KubernetesVersion: "1.35.4"}}
 	server := sshtest.Start(t, user.PublicKey(), func(command string, stdout, _ io.Writer) int {
 		if strings.Contains(command, "/etc/bpa/used-by") { // the mark of the machine
 			fmt.Fprintf(stdout, "user %s\nend\n", base64.StdEncoding.EncodeToString([]byte(request.User().String())))

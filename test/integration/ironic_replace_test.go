@@ -47,8 +47,10 @@ func TestIronicReplacesOneHost(t *testing.T) {
 
 	url := "http://" + site.depot.plain + "/files/os_images/" + uploads + "disk.raw"
 	request := contract.Request{
-		Provisioning: "edge-1", Namespace: replaceNamespace, UID: "uid",
-		OSImage: &contract.OSImage{URL: url, Checksum: url + ".sha256sum", ChecksumType: "auto", Format: "raw", UserData: "user"},
+		Spec: contract.Spec{
+			Provisioning: "edge-1", Namespace: replaceNamespace, UID: "uid",
+			OSImage: &contract.OSImage{URL: url, Checksum: url + ".sha256sum", ChecksumType: "auto", Format: "raw", UserData: "user"},
+		},
 	}
 	for n := range 4 {
 		request.Slots = append(request.Slots, contract.Slot{Name: fmt.Sprintf("node-%d", n+1), Roles: []string{contract.RoleWorker}})

@@ -59,10 +59,12 @@ func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
 	must(t, "", "create", "secret", "generic", "worker-2-user", "-n", metal3Namespace, "--from-literal=userData=#cloud-config")
 
 	request := contract.Request{
-		Provisioning: "edge-1", Namespace: metal3Namespace, UID: "edge-1",
-		OSImage: &contract.OSImage{URL: "http://depot.test/jammy.qcow2", Checksum: strings.Repeat("a", 64), ChecksumType: "sha256", Format: "qcow2", UserData: "$(node)-user"},
-		Slots: []contract.Slot{
-			{Name: "worker-1", Roles: []string{contract.RoleWorker}, MAC: metal3MAC(1)}, {Name: "worker-2", Roles: []string{contract.RoleWorker}, MAC: metal3MAC(2)},
+		Spec: contract.Spec{
+			Provisioning: "edge-1", Namespace: metal3Namespace, UID: "edge-1",
+			OSImage: &contract.OSImage{URL: "http://depot.test/jammy.qcow2", Checksum: strings.Repeat("a", 64), ChecksumType: "sha256", Format: "qcow2", UserData: "$(node)-user"},
+			Slots: []contract.Slot{
+				{Name: "worker-1", Roles: []string{contract.RoleWorker}, MAC: metal3MAC(1)}, {Name: "worker-2", Roles: []string{contract.RoleWorker}, MAC: metal3MAC(2)},
+			},
 		},
 	}
 	out, log, err := selectHosts(t, ctx, c, request)

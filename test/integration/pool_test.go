@@ -139,7 +139,7 @@ func namesakesShareAPool(t *testing.T) {
 		}
 	}
 	request := func(tenant string, nodes ...string) contract.Request {
-		r := contract.Request{Provisioning: "edge-1", Namespace: tenant, Pool: pool, UID: "uid-" + tenant}
+		r := contract.Request{Spec: contract.Spec{Provisioning: "edge-1", Namespace: tenant, Pool: pool, UID: "uid-" + tenant}}
 		for _, n := range nodes {
 			r.Slots = append(r.Slots, contract.Slot{Name: n, Roles: []string{contract.RoleControlPlane, contract.RoleWorker}})
 		}

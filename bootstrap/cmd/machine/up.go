@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -104,10 +103,6 @@ func upSteps(l layout.Layout, source string, project, backup bool) []step {
 		step{title: "keys and configuration", run: func(ctx context.Context, _ io.Writer) (string, error) { return "", configure(ctx, l) }},
 		step{title: "start after a reboot", run: func(ctx context.Context, _ io.Writer) (string, error) { return installUnit(ctx, host.MachineUnit, l) }},
 		step{title: "control plane and node", run: func(ctx context.Context, _ io.Writer) (string, error) { return start(ctx, l) }},
-		step{title: "encrypted Secrets", run: func(ctx context.Context, log io.Writer) (string, error) {
-			changed, err := in(log, nil).EncryptSecrets(ctx)
-			return remark(changed), err
-		}},
 		step{title: "base images", run: func(ctx context.Context, log io.Writer) (string, error) {
 			pushed, err := in(log, nil).PushBaseImages(ctx)
 			return remark(pushed > 0), err
@@ -170,31 +165,10 @@ func configure(ctx context.Context, l layout.Layout) error {
 	if err := os.MkdirAll(l.Data(), 0o711); err != nil {
 		return err
 	}
-	if err := moveAuditLogs(l); err != nil {
-		return err
-	}
 	if err := config.Plan(l).Write(paths(l).Plan); err != nil {
 		return err
 	}
 	return writeKubeconfig(l)
-}
-
-// moveAuditLogs moves the audit logs of an earlier build to the folder in which the API server may write. An API server that
-// still writes the newest continues in the folder.
-func moveAuditLogs(l layout.Layout) error {
-	old, err := filepath.Glob(l.Log("audit*.log"))
-	if err != nil || len(old) == 0 {
-		return err
-	}
-	if err := os.MkdirAll(l.Log("audit"), 0o700); err != nil {
-		return err
-	}
-	for _, path := range old {
-		if err := os.Rename(path, l.Log("audit", filepath.Base(path))); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // identity is what the certificates of the machine contain.

@@ -24,6 +24,7 @@ var ErrNotDeployed = errors.New("not deployed")
 const (
 	projectConfig    = "config"
 	projectNamespace = "bpa-system"
+	settingsName     = "config-bpa"
 	kubesprayTask    = "github.com/akraino-icn/bpa/cmd/kubespray"
 	seedTask         = "github.com/akraino-icn/bpa/cmd/seed-registry"
 	pluginsTask      = "github.com/akraino-icn/bpa/cmd/install-plugins"
@@ -120,7 +121,7 @@ func projectManifests(config fs.FS) ([]byte, error) {
 func siteSettings(data map[string]string) ([]byte, error) {
 	text, err := yaml.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": "config-bpa", "namespace": projectNamespace, "labels": map[string]string{"app.kubernetes.io/part-of": "bpa"}},
+		"metadata": map[string]any{"name": settingsName, "namespace": projectNamespace, "labels": map[string]string{"app.kubernetes.io/part-of": "bpa"}},
 		"data":     data,
 	})
 	return append([]byte("\n---\n"), text...), err

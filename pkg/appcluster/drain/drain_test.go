@@ -49,7 +49,7 @@ func (c *cluster) start(t *testing.T) kubernetes.Interface {
 		return slices.Clone(c.objects), nil
 	}
 	server.Change = c.change
-	kube, err := appcluster.Through(t.Context(), server.Through(direct{}), contract.Request{SSHUser: "root"}, contract.Node{Address: "10.60.0.1"}, "", time.Minute)
+	kube, err := appcluster.Through(t.Context(), server.Through(direct{}), contract.Request{Spec: contract.Spec{SSHUser: "root"}}, contract.Node{Address: "10.60.0.1"}, "", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -176,7 +176,7 @@ func check(t *testing.T, field string, i int, old *v1alpha1.Provisioning, edit e
 	if (errs != nil) != (edit.effect == refused || edit.effect == kept) {
 		t.Errorf("%s, edit %d, %s: the webhook has the errors %v and the warnings %v", field, i, edit.effect, errs, warnings)
 	}
-	state := planned.State{Installed: contract.Installed{Request: requestOf(t, old), Nodes: nodesOf(requestOf(t, old))}, Wanted: requestOf(t, p)}
+	state := planned.State{Installed: contract.Installed{Request: requestOf(t, old).Spec, Nodes: nodesOf(requestOf(t, old))}, Wanted: requestOf(t, p)}
 	got := nothing
 	if _, changes := planned.Next(state); changes {
 		got = applied

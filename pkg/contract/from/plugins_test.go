@@ -133,14 +133,16 @@ func TestPluginProblem(t *testing.T) {
 
 // TestAddPlugins merges what several plugins add, and forgets what was there.
 func TestAddPlugins(t *testing.T) {
-	r := contract.Request{PluginVars: map[string]json.RawMessage{"old": nil}, PluginGroups: []contract.PluginGroup{{Name: "old"}}}
+	r := contract.Request{Spec: contract.Spec{PluginVars: map[string]json.RawMessage{"old": nil}, PluginGroups: []contract.PluginGroup{{Name: "old"}}}}
 	r.AddPlugins([]contract.Plugin{
 		{Vars: map[string]json.RawMessage{"a": json.RawMessage("1")}, Groups: []contract.PluginGroup{{Name: "g", Members: "all"}}},
 		{Vars: map[string]json.RawMessage{"b": json.RawMessage("2")}, Groups: []contract.PluginGroup{{Name: "g", Members: "fitting", Hosts: []string{"h"}}}},
 	})
 	want := contract.Request{
-		PluginVars:   map[string]json.RawMessage{"a": json.RawMessage("1"), "b": json.RawMessage("2")},
-		PluginGroups: []contract.PluginGroup{{Name: "g", Members: "all"}, {Name: "g", Members: "fitting", Hosts: []string{"h"}}},
+		Spec: contract.Spec{
+			PluginVars:   map[string]json.RawMessage{"a": json.RawMessage("1"), "b": json.RawMessage("2")},
+			PluginGroups: []contract.PluginGroup{{Name: "g", Members: "all"}, {Name: "g", Members: "fitting", Hosts: []string{"h"}}},
+		},
 	}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -81,11 +81,13 @@ func TestRequest(t *testing.T) {
 		p.Spec.Kubespray.Release = "v2.31.0"
 	})
 	want := contract.Request{
-		Provisioning: "edge-1", Namespace: "site", UID: "uid-1", Cluster: "cluster-7",
-		Slots:             []contract.Slot{{Name: "m1", Roles: []string{"control-plane", "worker"}, Needs: contract.Needs{CPU: 8}}},
-		KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.233.64.0/18", ServiceSubnet: "10.233.0.0/18",
-		Release: "v2.31.0",
-		SSHUser: "root", SSHPort: 22, DepotURL: "http://site:5000", DepotOfSite: true, Vars: map[string]json.RawMessage{"x": json.RawMessage(`{"y":[1]}`)},
+		Spec: contract.Spec{
+			Provisioning: "edge-1", Namespace: "site", UID: "uid-1", Cluster: "cluster-7",
+			Slots:             []contract.Slot{{Name: "m1", Roles: []string{"control-plane", "worker"}, Needs: contract.Needs{CPU: 8}}},
+			KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.233.64.0/18", ServiceSubnet: "10.233.0.0/18",
+			Release: "v2.31.0",
+			SSHUser: "root", SSHPort: 22, DepotURL: "http://site:5000", DepotOfSite: true, Vars: map[string]json.RawMessage{"x": json.RawMessage(`{"y":[1]}`)},
+		},
 	}
 	got, err := Provisioning(p, settings.Depot{URL: "http://site:5000"})
 	if err != nil {

@@ -77,28 +77,30 @@ func Provisioning(p *v1alpha1.Provisioning, site settings.Depot) (contract.Reque
 	}
 	depot := depotOf(p.Spec.Depot, site)
 	request := contract.Request{
-		Provisioning:      p.Name,
-		Namespace:         p.Namespace,
-		UID:               p.ClusterUID(),
-		Cluster:           p.ClusterName(),
-		Patched:           patchLevel(p.Annotations[contract.AnnotationPatch]),
-		Release:           p.Spec.Kubespray.Release,
-		KubernetesVersion: p.Spec.Kubernetes.Version,
-		NetworkPlugin:     p.Spec.Kubernetes.NetworkPlugin,
-		PodSubnet:         p.Spec.PodSubnet,
-		ServiceSubnet:     p.Spec.Kubernetes.ServiceSubnet,
-		SSHUser:           p.Spec.SSH.User,
-		SSHPort:           int(p.Spec.SSH.Port),
-		DepotURL:          depot.URL,
-		DepotCA:           depot.CA,
-		Connected:         depot.Connected,
-		DepotOfSite:       site.URL != "" && depot.URL == site.URL && depot.CA == site.CA,
-		DepotChecksums:    p.Spec.Depot.Checksums == v1alpha1.ChecksumsDepot,
-		OperatingSystem:   p.Spec.OperatingSystem,
-		Unchecked:         append([]string(nil), p.Spec.Checks.Disable...),                 // nil for a written []
-		SwitchedOff:       append([]string(nil), p.Spec.Kubespray.Acceleration.Disable...), // nil for a written []
-		Access:            contract.Access{Subnets: append([]string(nil), p.Spec.Access.Subnets...), Interface: p.Spec.Access.Interface},
-		OSImage:           makeOSImage(p.Spec.OSImage, depot.ImageURL),
+		Spec: contract.Spec{
+			Provisioning:      p.Name,
+			Namespace:         p.Namespace,
+			UID:               p.ClusterUID(),
+			Cluster:           p.ClusterName(),
+			Patched:           patchLevel(p.Annotations[contract.AnnotationPatch]),
+			Release:           p.Spec.Kubespray.Release,
+			KubernetesVersion: p.Spec.Kubernetes.Version,
+			NetworkPlugin:     p.Spec.Kubernetes.NetworkPlugin,
+			PodSubnet:         p.Spec.PodSubnet,
+			ServiceSubnet:     p.Spec.Kubernetes.ServiceSubnet,
+			SSHUser:           p.Spec.SSH.User,
+			SSHPort:           int(p.Spec.SSH.Port),
+			DepotURL:          depot.URL,
+			DepotCA:           depot.CA,
+			Connected:         depot.Connected,
+			DepotOfSite:       site.URL != "" && depot.URL == site.URL && depot.CA == site.CA,
+			DepotChecksums:    p.Spec.Depot.Checksums == v1alpha1.ChecksumsDepot,
+			OperatingSystem:   p.Spec.OperatingSystem,
+			Unchecked:         append([]string(nil), p.Spec.Checks.Disable...),                 // nil for a written []
+			SwitchedOff:       append([]string(nil), p.Spec.Kubespray.Acceleration.Disable...), // nil for a written []
+			Access:            contract.Access{Subnets: append([]string(nil), p.Spec.Access.Subnets...), Interface: p.Spec.Access.Interface},
+			OSImage:           makeOSImage(p.Spec.OSImage, depot.ImageURL),
+		},
 	}
 	if pool := p.HostNamespace(); pool != p.Namespace {
 		request.Pool = pool

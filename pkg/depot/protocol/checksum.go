@@ -4,8 +4,9 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/digest"
 )
 
 // ChecksumHeader holds the SHA-256 of a file in the depot's answers, in hexadecimal. It is also the
@@ -17,13 +18,11 @@ const ChecksumHeader = "X-Checksum-Sha256"
 // another content, because a user may have stored a file of that name.
 const WantChecksumHeader = "Want-Repr-Digest"
 
-var isHex = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
 // ParseChecksum parses a SHA-256 in hexadecimal, with or without the prefix "sha256:". It returns
 // 64 digits in lower case. For an empty string, it returns an empty string and no error.
 func ParseChecksum(s string) (string, error) {
 	s = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(s), "sha256:"))
-	if s != "" && !isHex.MatchString(s) {
+	if s != "" && !digest.IsSHA256(s) {
 		return "", fmt.Errorf("sha256 %q: want 64 hexadecimal digits", s)
 	}
 	return s, nil

@@ -52,7 +52,7 @@ func need(name string, needs contract.Needs) contract.Slot {
 
 // ask returns a request of the Provisioning edge-1 for these slots.
 func ask(slots ...contract.Slot) contract.Request {
-	return contract.Request{Namespace: me.Namespace, Provisioning: me.Name, Slots: slots}
+	return contract.Request{Spec: contract.Spec{Namespace: me.Namespace, Provisioning: me.Name, Slots: slots}}
 }
 
 func pinned(name string, n int) contract.Slot {

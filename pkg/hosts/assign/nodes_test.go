@@ -16,7 +16,7 @@ import (
 // with the network data of its image.
 func TestBareHostGetsItsAddressLater(t *testing.T) {
 	h := hosts.Host{Name: "host-1", UID: "u1", Bare: true}
-	request := contract.Request{OSImage: &contract.OSImage{URL: "http://site/os"}}
+	request := contract.Request{Spec: contract.Spec{OSImage: &contract.OSImage{URL: "http://site/os"}}}
 	if got := h.Unreachable("", &request); got != "without an IP address" {
 		t.Errorf("without network data it is %q", got)
 	}
@@ -77,7 +77,7 @@ func holds(owner string) func(*hosts.Host) {
 	}
 }
 
-var edge1 = contract.Request{Provisioning: "edge-1", Namespace: "site"}
+var edge1 = contract.Request{Spec: contract.Spec{Provisioning: "edge-1", Namespace: "site"}}
 
 func TestNodesRefuseWhatCannotBeReached(t *testing.T) {
 	assigned := Assignment{{Node: "a", Host: "host-1"}, {Node: "b", Host: "host-2"}}

@@ -30,7 +30,7 @@ func softly(s *contract.Set) { s.Spread.Soft = true }
 func cpus(n int) func(*contract.Set) { return func(s *contract.Set) { s.CPU = n } }
 
 func askSets(sets ...contract.Set) contract.Request {
-	return contract.Request{Namespace: me.Namespace, Provisioning: me.Name, Sets: sets}
+	return contract.Request{Spec: contract.Spec{Namespace: me.Namespace, Provisioning: me.Name, Sets: sets}}
 }
 
 // in gives a host the label of a rack.

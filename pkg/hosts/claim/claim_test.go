@@ -59,7 +59,7 @@ func site(n int, meddle interceptor.Funcs) client.WithWatch {
 
 // wants returns a request of edge-1. Each of the named nodes requires 8 CPUs.
 func wants(names ...string) contract.Request {
-	r := contract.Request{Provisioning: "edge-1", Namespace: namespace, UID: "p1"}
+	r := contract.Request{Spec: contract.Spec{Provisioning: "edge-1", Namespace: namespace, UID: "p1"}}
 	for _, name := range names {
 		r.Slots = append(r.Slots, contract.Slot{Name: name, Roles: []string{contract.RoleControlPlane, contract.RoleWorker}, Needs: contract.Needs{CPU: 8}})
 	}

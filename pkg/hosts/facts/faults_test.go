@@ -49,7 +49,7 @@ func server(n int, change ...change) *metal3.BareMetalHost {
 }
 
 func pinned(mac string) contract.Request {
-	return contract.Request{Slots: []contract.Slot{{Name: "worker-1", Roles: []string{contract.RoleWorker}, MAC: mac}}}
+	return contract.Request{Spec: contract.Spec{Slots: []contract.Slot{{Name: "worker-1", Roles: []string{contract.RoleWorker}, MAC: mac}}}}
 }
 
 // A host was found only by its boot MAC address and had no IP address. It was written into the
@@ -93,9 +93,9 @@ func TestFault_SIP_4_5_4_HostsWithoutTheLabel(t *testing.T) {
 	rack := func(name string) change {
 		return func(h *metal3.BareMetalHost) { h.Labels = map[string]string{"rack": name} }
 	}
-	request := contract.Request{Sets: []contract.Set{{
+	request := contract.Request{Spec: contract.Spec{Sets: []contract.Set{{
 		Name: "w", Roles: []string{contract.RoleWorker}, Active: 2, Spread: &contract.Spread{TopologyKey: "rack", MaxSkew: 1},
-	}}}
+	}}}}
 	got, err := nodesOf(request, server(1), server(2), server(3, rack("r1")), server(4, rack("r2")))
 	if err != nil || got != "w-1=host-3/10.0.0.3 w-2=host-4/10.0.0.4" {
 		t.Errorf("nodes %q, %v", got, err)
@@ -111,7 +111,7 @@ func TestFault_SIP_4_5_5_HostsOfOthersAndInTrouble(t *testing.T) {
 	foreign := func(h *metal3.BareMetalHost) {
 		h.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "Metal3Machine", Name: "m-1"}
 	}
-	one := contract.Request{Slots: []contract.Slot{{Name: "worker-1", Roles: []string{contract.RoleWorker}}}}
+	one := contract.Request{Spec: contract.Spec{Slots: []contract.Slot{{Name: "worker-1", Roles: []string{contract.RoleWorker}}}}}
 	for want, change := range map[string]change{
 		"1 held by others":                      foreign,
 		"1 in error state (registration error)": fails(metal3.RegistrationError, "no credentials"),
@@ -134,7 +134,7 @@ func TestFault_SIP_4_5_5_HostsOfOthersAndInTrouble(t *testing.T) {
 
 // One bad host, such as a host without its network Secret, blocked all others.
 func TestFault_SIP_4_5_6_OneBadHostBlocksNothing(t *testing.T) {
-	two := contract.Request{Slots: []contract.Slot{{Name: "a", Roles: []string{contract.RoleWorker}}, {Name: "b", Roles: []string{contract.RoleWorker}}}}
+	two := contract.Request{Spec: contract.Spec{Slots: []contract.Slot{{Name: "a", Roles: []string{contract.RoleWorker}}, {Name: "b", Roles: []string{contract.RoleWorker}}}}}
 	address := func(text string) change {
 		return func(h *metal3.BareMetalHost) {
 			h.Status.HardwareDetails = details(metal3.NIC{Name: "eth0", MAC: "02:00:00:00:00:77", IP: text})

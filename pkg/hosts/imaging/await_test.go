@@ -85,7 +85,7 @@ func site(meddle interceptor.Funcs, all ...client.Object) client.WithWatch {
 }
 
 var (
-	request = contract.Request{Provisioning: "edge-1", Namespace: "site"}
+	request = contract.Request{Spec: contract.Spec{Provisioning: "edge-1", Namespace: "site"}}
 	nodes   = []contract.Node{{Name: "node-1", Host: "host-1"}, {Name: "node-2", Host: "host-2"}}
 )
 

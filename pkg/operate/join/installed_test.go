@@ -36,7 +36,7 @@ func TestInstallationIsRecorded(t *testing.T) {
 	if _, err := w.Run(); err != nil {
 		t.Fatal(err)
 	}
-	want := contract.Installed{Nodes: slices.Clone(w.In.Nodes), EtcdNext: 2, Patched: "monday", Request: contract.Request{Provisioning: "edge-1", Namespace: "site", UID: "uid-of-edge-1",
+	want := contract.Installed{Nodes: slices.Clone(w.In.Nodes), EtcdNext: 2, Patched: "monday", Request: contract.Spec{Provisioning: "edge-1", Namespace: "site", UID: "uid-of-edge-1",
 		Cluster: "edge", KubernetesVersion: "1.35.4", SSHUser: "root", SSHPort: w.In.Request.SSHPort}}
 	want.Nodes[0].Etcd = "etcd1"
 	if diff := cmp.Diff(want, recordOf(w)); diff != "" {

@@ -80,9 +80,8 @@ func TestScaleWithoutNewNodes(t *testing.T) {
 // record of the task says that it is not, so the next attempt resets its machine and adds it.
 func TestReplacementAfterAFailedAttempt(t *testing.T) {
 	for name, forget := range map[string]func(w *kubespraytest.Fixture){
-		"with the record": func(*kubespraytest.Fixture) {},
-		// the installation was made by a build that did not store which hosts joined
-		"of an older build": func(w *kubespraytest.Fixture) { delete(w.Installed.Data, contract.KeyJoined) },
+		"with the record":               func(*kubespraytest.Fixture) {},
+		"without the hosts that joined": func(w *kubespraytest.Fixture) { delete(w.Installed.Data, contract.KeyJoined) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := kubespraytest.NewReplacement(t, 2)

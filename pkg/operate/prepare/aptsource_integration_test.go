@@ -99,7 +99,9 @@ func TestSourceScriptWithRealApt(t *testing.T) {
 	}
 }
 
-func request(url string) contract.Request { return contract.Request{DepotURL: url} }
+func request(url string) contract.Request {
+	return contract.Request{Spec: contract.Spec{DepotURL: url}}
+}
 
 func keyOf(t *testing.T, url string) []byte {
 	t.Helper()

@@ -117,9 +117,9 @@ func TestDropInOfTheKubelet(t *testing.T) {
 	}{
 		"a new node":         {},
 		"a present node":     {state: true, want: true},
-		"plugin variables":   {request: contract.Request{PluginVars: static}, want: true},
-		"the user's":         {request: contract.Request{Vars: static}, want: true},
-		"another variable's": {request: contract.Request{Vars: map[string]json.RawMessage{"kubelet_max_pods": json.RawMessage("1")}}},
+		"plugin variables":   {request: contract.Request{Spec: contract.Spec{PluginVars: static}}, want: true},
+		"the user's":         {request: contract.Request{Spec: contract.Spec{Vars: static}}, want: true},
+		"another variable's": {request: contract.Request{Spec: contract.Spec{Vars: map[string]json.RawMessage{"kubelet_max_pods": json.RawMessage("1")}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newStateRoot(t, systemctl)

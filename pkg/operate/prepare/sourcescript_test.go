@@ -41,7 +41,7 @@ func TestConfigOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := configOf(contract.Request{DepotCA: tc.ca, Connected: tc.connected}, depot)
+		got := configOf(contract.Request{Spec: contract.Spec{DepotCA: tc.ca, Connected: tc.connected}}, depot)
 		if diff := cmp.Diff("// Written by BPA.\n"+strings.Join(tc.want, "\n")+"\n", got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.depot, diff)
 		}
@@ -107,7 +107,7 @@ func (n aptNode) read(path string) string {
 }
 
 func TestSourceScript(t *testing.T) {
-	request := contract.Request{DepotURL: "https://10.60.0.1:5443", DepotCA: ca}
+	request := contract.Request{Spec: contract.Spec{DepotURL: "https://10.60.0.1:5443", DepotCA: ca}}
 	n := newAptNode(t, "exit 0")
 	lists := func() time.Time {
 		info, err := os.Stat(n.root + "/var/lib/apt/lists")
@@ -141,7 +141,7 @@ func TestSourceScript(t *testing.T) {
 
 	before := n.read(session.AptSource) + n.read(session.AptConfig) + n.read(contract.AptKeyPath)
 	n.get(`echo "Get:1 InRelease"; echo "W: GPG error: BADSIG" >&2; exit 100`)
-	if said, err := n.run(contract.Request{DepotURL: "https://10.60.0.2:5443"}); err == nil || !strings.HasSuffix(err.Error(), "exit status 67: W: GPG error: BADSIG\n") {
+	if said, err := n.run(contract.Request{Spec: contract.Spec{DepotURL: "https://10.60.0.2:5443"}}); err == nil || !strings.HasSuffix(err.Error(), "exit status 67: W: GPG error: BADSIG\n") {
 		t.Errorf("apt refuses the index: %q, %v", said, err)
 	}
 	if after := n.read(session.AptSource) + n.read(session.AptConfig) + n.read(contract.AptKeyPath); after != before {

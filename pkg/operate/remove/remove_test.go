@@ -42,7 +42,7 @@ func TestRemoveWorker(t *testing.T) {
 	}
 	expectPlaybookInput(l)
 	record := l.Now()
-	if record.Nodes[0].Etcd != "etcd1" || record.EtcdNext != 2 || record.Request.Remove != nil || record.Request.OperatingSystem != "debian-12" {
+	if record.Nodes[0].Etcd != "etcd1" || record.EtcdNext != 2 || record.Request.OperatingSystem != "debian-12" {
 		t.Errorf("record %+v", record)
 	}
 	for _, want := range []string{"These nodes leave: worker-1. These stay: master-1, worker-2, worker-3", "Draining node worker-1, at most 1m0s", "1 pod must leave"} {
@@ -149,7 +149,7 @@ func TestRemovalWithoutADrain(t *testing.T) {
 			l.In.Request.Remove.Nodes, l.In.Request.Lost = []string{"worker-2"}, []string{"worker-2"}
 		}, []string{"cordon worker-2", "drain worker-2", "save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2", "authorize worker-2"},
 			[]string{"master-1", "worker-1"}, "1 node removed: worker-2"},
-		"an older build requests the removal of a host in quarantine": {func(l *kubespraytest.Living) { l.In.Request.Remove = &contract.Removal{Nodes: []string{"worker-2"}} },
+		"the removal of a host in quarantine, without a drain": {func(l *kubespraytest.Living) { l.In.Request.Remove = &contract.Removal{Nodes: []string{"worker-2"}} },
 			[]string{"save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2", "authorize worker-2"}, []string{"master-1", "worker-1"}, "1 node removed: worker-2"},
 		"the node object is gone": {func(l *kubespraytest.Living) {
 			l.In.Request.Remove.Nodes = []string{"worker-2"}
@@ -274,7 +274,7 @@ func TestRemovalThatIsRefused(t *testing.T) {
 	}
 }
 
-// The record of a cluster that an older build installed is rebuilt from the request.
+// A lost record is rebuilt from the request.
 func TestRemovalWithoutARecord(t *testing.T) {
 	l := kubespraytest.NewLiving(t, 2)
 	delete(l.Installed.Data, contract.KeyInstalled)
@@ -296,7 +296,7 @@ func TestRemovalWhileAnotherNodeIsLost(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &l.Log)
 	}
 	l.ExpectDid("cordon worker-3", "drain worker-3", "save worker-3", "remove-node.yml worker-3", "save worker-3", "clean worker-3", "authorize worker-3")
-	if record := l.Now(); !slices.Equal(session.Names(record.Nodes), []string{"master-1", "worker-2", "worker-1"}) || record.Request.Kept != nil {
+	if record := l.Now(); !slices.Equal(session.Names(record.Nodes), []string{"master-1", "worker-2", "worker-1"}) {
 		t.Errorf("record %+v", record)
 	}
 	if _, there := l.Nodes["worker-1"]; !there {

@@ -29,13 +29,13 @@ func TestEngine(t *testing.T) {
 		for operation, playbook := range map[string]string{
 			contract.OperationInstall: contract.PlaybookInstall, contract.OperationReset: contract.PlaybookReset, "": contract.PlaybookReset,
 		} {
-			if err := e.check(Input{Playbook: playbook, Request: contract.Request{Operation: operation}}); err != nil {
+			if err := e.check(Input{Playbook: playbook, Request: contract.Request{Order: contract.Order{Operation: operation}}}); err != nil {
 				t.Errorf("%s, operation %q: %v", e, operation, err)
 			}
 		}
 		// No playbook of these operations is in the folder: the reason must be the engine, and not the file.
 		for _, operation := range []string{contract.OperationAddNodes, contract.OperationAddControlPlane, contract.OperationConfigure} {
-			_, err := Run(t.Context(), Input{PlaybooksDir: dir, Playbook: "scale.yml", Request: contract.Request{Operation: operation}}, Ports{Log: t.Output()}, nil)
+			_, err := Run(t.Context(), Input{PlaybooksDir: dir, Playbook: "scale.yml", Request: contract.Request{Order: contract.Order{Operation: operation}}}, Ports{Log: t.Output()}, nil)
 			if got := err != nil && strings.Contains(err.Error(), "only install and reset clusters"); got != c.installs {
 				t.Errorf("%s, operation %s: %v", e, operation, err)
 			}

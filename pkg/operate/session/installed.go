@@ -123,10 +123,8 @@ func (i *ClusterRecord) Complete(ctx context.Context, request contract.Request, 
 	})
 }
 
-// Lasting returns the request without the fields that describe one run.
-func Lasting(r contract.Request) contract.Request {
-	r.Operation, r.Members, r.EtcdNext, r.Patched, r.Remove, r.Upgrade, r.Restore, r.Software = "", nil, 0, "", nil, nil, nil, nil
-	r.Nodes, r.Outcome = nil, ""
-	r.ClusterCA, r.Installed, r.Complete, r.Lost, r.Kept, r.PassedOver, r.Unreset = "", nil, false, nil, nil, nil, nil
-	return r
+// Lasting returns what the record keeps of the request of a run.
+func Lasting(r contract.Request) contract.Spec {
+	r.Patched = "" // it is that of contract.Installed
+	return r.Spec
 }

@@ -22,7 +22,7 @@ func TestKubectlOn(t *testing.T) {
 	}{
 		"the only one":            {Input{Nodes: []contract.Node{first}}, first, kubectl},
 		"one of two":              {Input{Nodes: []contract.Node{first, second}}, second, kubectl + "--server https://10.0.0.2:6443 "},
-		"the other one is lost":   {Input{Nodes: []contract.Node{second}, Request: contract.Request{Members: []contract.Node{first, second}}}, second, kubectl + "--server https://10.0.0.2:6443 "},
+		"the other one is lost":   {Input{Nodes: []contract.Node{second}, Request: contract.Request{Record: contract.Record{Members: []contract.Node{first, second}}}}, second, kubectl + "--server https://10.0.0.2:6443 "},
 		"another port":            {Input{Nodes: []contract.Node{first, second}, GroupVars: []byte(`{"kube_apiserver_port": 7443}`)}, first, kubectl + "--server https://10.0.0.1:7443 "},
 		"IPv6":                    {Input{Nodes: []contract.Node{first, six}}, six, kubectl + "--server https://[fd00::3]:6443 "},
 		"no IP address":           {Input{Nodes: []contract.Node{first, second}}, plane("b", "10.0.0.2; reboot"), kubectl},

@@ -77,7 +77,7 @@ func HasHost(nodes []contract.Node, n contract.Node) bool {
 // FormerControlPlanes returns the control planes before the run (Request.Members), with the names of their members
 // of etcd.
 func FormerControlPlanes(r contract.Request) []contract.Node {
-	all, _ := inventory.Members(contract.Request{Operation: contract.OperationRemoveControlPlane, Members: r.Members}, r.Members)
+	all, _ := inventory.Members(contract.Request{Order: contract.Order{Operation: contract.OperationRemoveControlPlane}, Record: contract.Record{Members: r.Members}}, r.Members)
 	return node.ControlPlanes(all)
 }
 

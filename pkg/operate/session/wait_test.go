@@ -10,7 +10,7 @@ import (
 )
 
 func TestWait(t *testing.T) {
-	imaged := contract.Request{OSImage: &contract.OSImage{}}
+	imaged := contract.Request{Spec: contract.Spec{OSImage: &contract.OSImage{}}}
 	for _, tc := range []struct {
 		in   Input
 		want time.Duration

@@ -89,10 +89,10 @@ func TestIgnoredErrors(t *testing.T) {
 			}
 		})
 	}
-	if got := upgrade.IgnoredErrors(contract.Request{SecretVars: map[string]string{upgrade.IgnoreErrors: "digest"}}); got != nil {
+	if got := upgrade.IgnoredErrors(contract.Request{Spec: contract.Spec{SecretVars: map[string]string{upgrade.IgnoreErrors: "digest"}}}); got != nil {
 		t.Errorf("a variable in a Secret is overridden with %v", got)
 	}
-	if got := upgrade.IgnoredErrors(contract.Request{PluginVars: map[string]json.RawMessage{upgrade.IgnoreErrors: json.RawMessage(`["Port-10250"]`)}}); len(got) != 3 || got[0] != "Port-10250" {
+	if got := upgrade.IgnoredErrors(contract.Request{Spec: contract.Spec{PluginVars: map[string]json.RawMessage{upgrade.IgnoreErrors: json.RawMessage(`["Port-10250"]`)}}}); len(got) != 3 || got[0] != "Port-10250" {
 		t.Errorf("the variable of a plugin becomes %v", got)
 	}
 }

@@ -123,8 +123,8 @@ func (w *world) install() {
 	w.store(key)
 }
 
-// installOld makes the Secrets as an older build of BPA did, with a user in a group.
-func (w *world) installOld() {
+// installForeign makes the Secrets as a user can, for a user in a group.
+func (w *world) installForeign() {
 	w.t.Helper()
 	key, err := resources.MakeKubeconfigKey(w.p, rand.Reader)
 	if err != nil {

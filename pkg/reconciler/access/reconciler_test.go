@@ -152,12 +152,12 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestGroupOfOlderBuilds: a kubeconfig whose user is in a group stays until half of its life, or until a
+// TestUserInAGroup: a kubeconfig whose user is in a group stays until half of its life, or until a
 // rotation. Then it gets a user of its own, and the event says until when the old file works.
-func TestGroupOfOlderBuilds(t *testing.T) {
+func TestUserInAGroup(t *testing.T) {
 	for _, byRotation := range []bool{true, false} {
 		w := newWorld(t)
-		w.installOld()
+		w.installForeign()
 		after := w.settle()
 		old := w.admin()
 		if old.own || old.name() != "edge-1-admin" {

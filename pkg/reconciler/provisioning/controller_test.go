@@ -50,6 +50,7 @@ func TestWaker(t *testing.T) {
 	unhealthy.Status.MarkArtifactsAvailable(corev1.ConditionTrue, "x", "")
 	unhealthy.Status.MarkClusterInstalled(corev1.ConditionTrue, "x", "")
 	unhealthy.Status.MarkKubeconfigReady(corev1.ConditionTrue, "x", "")
+	unhealthy.Status.MarkPluginsInstalled(corev1.ConditionTrue, "x", "")
 	unhealthy.Status.MarkClusterHealthy(corev1.ConditionFalse, v1alpha1.ReasonNodesNotReady, "worker-1")
 	if err := indexer.Add(unhealthy); err != nil {
 		t.Fatal(err)
@@ -59,6 +60,7 @@ func TestWaker(t *testing.T) {
 	lacking.Status.MarkArtifactsAvailable(corev1.ConditionTrue, "x", "")
 	lacking.Status.MarkClusterInstalled(corev1.ConditionTrue, "x", "")
 	lacking.Status.MarkKubeconfigReady(corev1.ConditionTrue, "x", "")
+	lacking.Status.MarkPluginsInstalled(corev1.ConditionTrue, "x", "")
 	lacking.Status.MarkHostsHealthy(corev1.ConditionFalse, "HostProblems", "w-1: host-1 is in quarantine")
 	if err := indexer.Add(lacking); err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ func recordOf(t *testing.T, p *v1alpha1.Provisioning) *corev1.ConfigMap {
 	if err != nil {
 		t.Fatal(err)
 	}
-	installed := contract.Installed{Request: request}
+	installed := contract.Installed{Request: request.Spec}
 	for _, slot := range request.Slots {
 		installed.Nodes = append(installed.Nodes, contract.Node{Name: slot.Name, Roles: slot.Roles, Host: "host-of-" + slot.Name, HostUID: "uid-" + slot.Name, Address: "10.0.0.1"})
 	}

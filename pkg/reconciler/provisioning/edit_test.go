@@ -324,7 +324,7 @@ func TestMoveNeedsItsHost(t *testing.T) {
 			pr := run(before, 1, ended(corev1.ConditionTrue, "Succeeded"))
 			record := written(contract.InstalledName(after.Name), contract.KeyClaimed, string(list))
 			if request, err := from.Provisioning(before, settings.Depot{}); err == nil && !test.forgotten {
-				record.Data[contract.KeyInstalled] = asJSON(t, contract.Installed{Request: request, Nodes: nodes[:3]})
+				record.Data[contract.KeyInstalled] = asJSON(t, contract.Installed{Request: request.Spec, Nodes: nodes[:3]})
 			}
 			w := newFixture(t, hosts, []runtime.Object{after, sshKey(), pr, requestOf(t, pr, before, settings.Depot{}), record}, nil)
 			w.settle(t)

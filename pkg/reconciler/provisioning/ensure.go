@@ -86,8 +86,8 @@ func (r *Reconciler) copyKubeconfig(have, want *corev1.Secret) {
 	maps.Copy(have.Annotations, want.Annotations)
 }
 
-// copyKey replaces a key whose request is for the group of all administrators, as older builds of BPA
-// made it. The next kubeconfig then has a user of its own. Any other key stays.
+// copyKey replaces a key whose request is for a user that is not BPA's. The next kubeconfig then has a user of its
+// own. Any other key stays.
 func copyKey(have, want *corev1.Secret) {
 	if !ofOwnUser(have) {
 		have.Data = want.Data

@@ -212,10 +212,10 @@ func TestKubeconfigGetsItsLabelsAgain(t *testing.T) {
 	}
 }
 
-// TestKubeconfigKeyOfAnOlderBuild: the next run of a cluster requests a user of its own instead of one in the group
-// of all administrators. A key of this build stays.
-func TestKubeconfigKeyOfAnOlderBuild(t *testing.T) {
-	for what, old := range map[string]bool{"of this build": false, "of an older build": true} {
+// TestKubeconfigKeyOfAnotherUser: the next run of a cluster requests a user of its own instead of the one that somebody
+// has written into the Secret. A key of BPA stays.
+func TestKubeconfigKeyOfAnotherUser(t *testing.T) {
+	for what, old := range map[string]bool{"of BPA": false, "of another user": true} {
 		key, err := resources.MakeKubeconfigKey(edge(), rand.Reader)
 		if err != nil {
 			t.Fatal(err)

@@ -154,7 +154,7 @@ func TestSecretsBesideHosts(t *testing.T) {
 
 // TestOverLimit: only new hosts are refused, lost hosts do not count, and those of former nodes do.
 func TestOverLimit(t *testing.T) {
-	request := contract.Request{Namespace: site, Unreset: []string{"host-3"}}
+	request := contract.Request{Spec: contract.Spec{Namespace: site}, Record: contract.Record{Unreset: []string{"host-3"}}}
 	seen := plan.Seen{Site: map[string]plan.Host{"host-1": {Ours: true}, "host-2": {Ours: true, Lost: true}, "host-3": {Ours: true}, "host-4": {}}}
 	for what, row := range map[string]struct {
 		limit, here int

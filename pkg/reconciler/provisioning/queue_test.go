@@ -216,9 +216,9 @@ func TestWaitingIsQuiet(t *testing.T) {
 	}
 }
 
-// Without a limit, nothing waits. Runs that an older build has started count.
+// Without a limit, nothing waits. Runs without BPA's annotations count.
 func TestLimits(t *testing.T) {
-	older := func(n int) runtime.Object {
+	bare := func(n int) runtime.Object {
 		return run(cluster(n), 1, func(pr *tekton.PipelineRun) {
 			pr.Annotations = nil
 			pr.Labels = map[string]string{contract.LabelCluster: cluster(n).Name}
@@ -233,7 +233,7 @@ func TestLimits(t *testing.T) {
 		"as many as are active":    {2, 2},
 		"fewer than are active":    {1, 2},
 	} {
-		w := crowd(t, test.limit, cluster(1), cluster(2), cluster(3), cluster(4), older(1), older(2))
+		w := crowd(t, test.limit, cluster(1), cluster(2), cluster(3), cluster(4), bare(1), bare(2))
 		w.visitAll(t, []key{clusterKey(3), clusterKey(4)})
 		if got := w.active(t); len(got) != test.want {
 			t.Errorf("%s: active %q, want %d", name, got, test.want)

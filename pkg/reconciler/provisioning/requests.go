@@ -26,7 +26,7 @@ import (
 // Kubernetes deletes an object only when its last owner is gone. A request that no run names is never read, and the
 // controller reads nothing of an outcome but the findings of its checks, for the status.
 
-// requestOf returns the ConfigMap with the request of a run; nil: it was deleted, or an earlier build of BPA started the
+// requestOf returns the ConfigMap with the request of a run; nil: it was deleted, or a user has made the
 // run. It makes a call only if the cache does not show the ConfigMap of the run: it can be behind that of the runs.
 func (r *Reconciler) requestOf(ctx context.Context, p *v1alpha1.Provisioning, run *plan.Run) (*corev1.ConfigMap, error) {
 	if run == nil || run.Request.UID == "" {

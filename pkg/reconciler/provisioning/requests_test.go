@@ -199,11 +199,11 @@ func TestRetryWithoutRuns(t *testing.T) {
 // TestResetOfAnInvalidSpec: the reset of a Provisioning whose spec is invalid uses the request of the newest run, or that of
 // the record if all runs were deleted.
 func TestResetOfAnInvalidSpec(t *testing.T) {
-	memory := &contract.Installed{Request: contract.Request{Provisioning: "edge-1", SSHUser: "of-the-record"}}
+	memory := &contract.Installed{Request: contract.Spec{Provisioning: "edge-1", SSHUser: "of-the-record"}}
 	for want, seen := range map[string]plan.Seen{
-		"of-the-run":    {Invalid: "why", Memory: memory, Started: contract.Request{Provisioning: "edge-1", SSHUser: "of-the-run"}},
+		"of-the-run":    {Invalid: "why", Memory: memory, Started: contract.Request{Spec: contract.Spec{Provisioning: "edge-1", SSHUser: "of-the-run"}}},
 		"of-the-record": {Invalid: "why", Memory: memory},
-		"of-the-spec":   {Memory: memory, Request: contract.Request{Provisioning: "edge-1", SSHUser: "of-the-spec"}},
+		"of-the-spec":   {Memory: memory, Request: contract.Request{Spec: contract.Spec{Provisioning: "edge-1", SSHUser: "of-the-spec"}}},
 	} {
 		if got := requestFor(seen, plan.Step{Operation: contract.OperationReset}); got.SSHUser != want || got.Operation != contract.OperationReset {
 			t.Errorf("the reset uses %+v, want the request %s", got, want)

@@ -23,7 +23,7 @@ func requestFor(seen plan.Seen, next plan.Step) contract.Request {
 		case seen.Started.Provisioning != "":
 			request = seen.Started
 		case seen.Memory != nil:
-			request = seen.Memory.Request
+			request = contract.Request{Spec: seen.Memory.Request}
 		}
 	}
 	if request.Operation = next.Operation; request.Operation != contract.OperationRestore { // the last run may have been one

@@ -195,8 +195,7 @@ func TestHostsThatAreNotReset(t *testing.T) {
 	}
 }
 
-// TestDeletionWithoutARecord: a task of an older build has installed the cluster, and has written
-// nothing into the ConfigMap that the controller has created. All hosts count as used.
+// TestDeletionWithoutARecord: the record of the cluster is lost. All hosts count as used.
 func TestDeletionWithoutARecord(t *testing.T) {
 	w := installed(t, nil)
 	cm := states(nil)

@@ -66,7 +66,7 @@ func ruined(t *testing.T, asked string, others ...runtime.Object) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := json.Marshal(contract.Installed{Request: request, Nodes: nodes[:3], EtcdNext: 2})
+	record, err := json.Marshal(contract.Installed{Request: request.Spec, Nodes: nodes[:3], EtcdNext: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func TestReplacedHostThatReturnsIsReset(t *testing.T) {
 	for _, n := range members {
 		states[n.HostUID] = contract.HostUsed
 	}
-	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: members}), contract.KeyClaimed, asJSON(t, nodes))
+	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request.Spec, Nodes: members}), contract.KeyClaimed, asJSON(t, nodes))
 	cm.Data[contract.KeyHosts] = asJSON(t, states)
 	w.record(t, cm)
 
@@ -77,7 +77,7 @@ func TestHostThatWasResetIsReleasedWithoutAMark(t *testing.T) {
 		t.Fatal(err)
 	}
 	members := slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return n.Standby })
-	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: members}), contract.KeyClaimed, asJSON(t, nodes))
+	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request.Spec, Nodes: members}), contract.KeyClaimed, asJSON(t, nodes))
 	states := contract.HostStates{back.UID: contract.HostClean}
 	for _, n := range members {
 		states[n.HostUID] = contract.HostUsed
@@ -115,7 +115,7 @@ func TestNoHostIsReleasedOnAnOldRecord(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			record := contract.Installed{Request: request, Nodes: nodes[:3], EtcdNext: 2}
+			record := contract.Installed{Request: request.Spec, Nodes: nodes[:3], EtcdNext: 2}
 			old := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, record), contract.KeyClaimed, asJSON(t, former))
 			old.Data[contract.KeyHosts] = `{"u1":"used","u2":"used","u3":"used","u5":"clean"}`
 			w.record(t, old)

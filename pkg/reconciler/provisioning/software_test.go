@@ -53,7 +53,7 @@ func withTools(t *testing.T) *fixture {
 	node := contract.Node{Name: "master-1", Host: "host-1", HostUID: "u1", Address: "10.0.0.1", Roles: []string{contract.RoleControlPlane, contract.RoleWorker}}
 	p := edge()
 	request, err1 := from.Provisioning(p, depot)
-	record, err2 := json.Marshal(contract.Installed{Request: request, Nodes: []contract.Node{node}})
+	record, err2 := json.Marshal(contract.Installed{Request: request.Spec, Nodes: []contract.Node{node}})
 	list, err3 := json.Marshal([]contract.Node{node})
 	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)

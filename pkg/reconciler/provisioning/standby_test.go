@@ -129,7 +129,7 @@ func TestRecordHasTheStandbys(t *testing.T) {
 				t.Fatal(err)
 			}
 			cm := written(contract.InstalledName(name), contract.KeyHosts, `{"u1":"used","u2":"used","u3":"used"}`,
-				contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: nodes[:3], EtcdNext: 2}))
+				contract.KeyInstalled, asJSON(t, contract.Installed{Request: request.Spec, Nodes: nodes[:3], EtcdNext: 2}))
 			record(cm, nodes)
 			w.record(t, cm)
 			w.settle(t)
@@ -186,7 +186,7 @@ func TestNoRunOnAnOldRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := contract.Installed{Request: request, Nodes: nodes[:3], EtcdNext: 2}
+	record := contract.Installed{Request: request.Spec, Nodes: nodes[:3], EtcdNext: 2}
 	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, record), contract.KeyClaimed, asJSON(t, nodes))
 	cm.Data[contract.KeyHosts] = `{"u1":"used","u2":"used","u3":"used"}`
 	w.record(t, cm)
@@ -223,7 +223,7 @@ func TestNoRemovalWithAnOldClaim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: nodes[:3], EtcdNext: 2}),
+	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request.Spec, Nodes: nodes[:3], EtcdNext: 2}),
 		contract.KeyClaimed, asJSON(t, append(slices.Clone(nodes), left)))
 	cm.Data[contract.KeyHosts] = `{"u1":"used","u2":"used","u3":"used","u5":"used"}`
 	w.record(t, cm)
@@ -256,7 +256,7 @@ func TestLeftoverKeepsItsName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: nodes[:3], EtcdNext: 2}),
+	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request.Spec, Nodes: nodes[:3], EtcdNext: 2}),
 		contract.KeyClaimed, asJSON(t, nodes[:3]))
 	cm.Data[contract.KeyHosts] = `{"u1":"used","u2":"used","u3":"used","u5":"used"}`
 	w.record(t, cm)

@@ -3,7 +3,6 @@ package provisioning
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,30 +23,6 @@ func TestUpgradeNeedsNoHost(t *testing.T) {
 			w, after := upgrading(t, func(p *v1alpha1.Provisioning) { p.Spec.ReplacePolicy = policy })
 			needsNoHost(t, w, after)
 		})
-	}
-}
-
-// TestUpgradeThatAnOlderBuildRefused: the status of an older build keeps its old edit from being applied,
-// until the user sets the retry annotation.
-func TestUpgradeThatAnOlderBuildRefused(t *testing.T) {
-	refused := func(p *v1alpha1.Provisioning) {
-		p.Status.ObservedGeneration = p.Generation
-		p.Status.MarkClusterInstalled(corev1.ConditionUnknown, v1alpha1.ReasonSpecChanged, "the spec requests what BPA does not change in an installed cluster")
-	}
-	w, _ := upgrading(t, refused)
-	w.settle(t)
-	if w.runNamed(t, "edge-1-upgrade-control-plane-2") != nil {
-		t.Error("the upgrade began")
-	}
-	stored := w.stored(t)
-	installed, u := stored.Status.GetCondition(v1alpha1.ConditionClusterInstalled), stored.Status.Upgrade
-	if installed.Reason != v1alpha1.ReasonSpecChanged || !strings.Contains(installed.Message, "To upgrade the cluster: `kubectl annotate") || u == nil || !strings.HasPrefix(u.Unconfirmed, "1.35.4 ") {
-		t.Errorf("ClusterInstalled: %+v, status.upgrade: %+v", installed, u)
-	}
-	w, _ = upgrading(t, refused, func(p *v1alpha1.Provisioning) { p.Annotations = map[string]string{contract.AnnotationRetry: "now"} })
-	w.settle(t)
-	if w.runNamed(t, "edge-1-upgrade-control-plane-2") == nil {
-		t.Errorf("the confirmed upgrade does not begin: %+v", w.stored(t).Status.GetCondition(v1alpha1.ConditionReady))
 	}
 }
 
@@ -80,7 +55,7 @@ func upgrading(t *testing.T, edits ...func(*v1alpha1.Provisioning)) (*fixture, *
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := json.Marshal(contract.Installed{Request: request, Nodes: nodes[:3]})
+	record, err := json.Marshal(contract.Installed{Request: request.Spec, Nodes: nodes[:3]})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func (w *simSite) checkVars(request contract.Request) error {
 }
 
 // varsUnlike checks that the record has the variables of the world, and the digest of the one in the Secret.
-func (w *simSite) varsUnlike(record contract.Request) string {
+func (w *simSite) varsUnlike(record contract.Spec) string {
 	vars := map[string]string{}
 	for key, value := range record.Vars {
 		vars[key] = string(value)

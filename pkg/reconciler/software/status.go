@@ -13,18 +13,18 @@ import (
 	"github.com/akraino-icn/bpa/pkg/software"
 )
 
-// Reasons of the conditions.
+// Reasons of the conditions. Those that say what state packages have are the names of these states.
 const (
 	reasonAccepted         = "Accepted"
 	reasonClusterNotFound  = "ClusterNotFound"
 	reasonConflict         = "Conflict"
-	reasonInstalled        = "Installed"
-	reasonOutdated         = "Outdated"
-	reasonInstalling       = "Installing"
+	reasonInstalled        = string(contract.SoftwareInstalled)
+	reasonOutdated         = string(contract.SoftwareOutdated)
+	reasonInstalling       = string(contract.SoftwareInstalling)
 	reasonWaiting          = "Waiting"
-	reasonFailed           = "Failed"
+	reasonFailed           = string(contract.SoftwareFailed)
 	reasonRunFailed        = "RunFailed"
-	reasonDrifted          = "Drifted"
+	reasonDrifted          = string(contract.SoftwareDrifted)
 	reasonDepotUnreachable = "DepotUnreachable"
 )
 

@@ -108,8 +108,8 @@ func readInstalled(ctx context.Context, ports Ports) (contract.Installed, string
 		return installed, "", task.Because(kube.Reason(err), err)
 	}
 	if err := json.Unmarshal([]byte(text), &installed); err != nil || len(node.ControlPlanes(installed.Nodes)) == 0 {
-		return installed, "", task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the record of the cluster names no control plane (%v). An older build of BPA did not write it: "+
-			"any change of the cluster, such as another worker, does", err))
+		return installed, "", task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the record of the cluster names no control plane (%v): "+
+			"any change of the cluster, such as another worker, writes it again", err))
 	}
 	return installed, text, nil
 }

@@ -71,7 +71,9 @@ func newFixture(t *testing.T) *fixture {
 	w.startEtcd()
 	w.in = Input{
 		Request: contract.Request{
-			Provisioning: "edge-1", Namespace: "site", UID: "uid-1", SSHUser: "root", SSHPort: w.ssh.Port,
+			Spec: contract.Spec{
+				Provisioning: "edge-1", Namespace: "site", UID: "uid-1", SSHUser: "root", SSHPort: w.ssh.Port,
+			},
 		},
 		PrivateKey: userFile,
 		Artifact:   backup.Artifact("nightly", "01234567-89"), Recipient: recipient, Depot: w.depot.URL, ConnectLimit: 5 * time.Second,
@@ -79,7 +81,7 @@ func newFixture(t *testing.T) *fixture {
 	pins := ssh.Pins{{UID: "u1", Host: "h1", At: firstAddress + ":22", Key: host.PublicKey()}, {UID: "u2", Host: "h2", At: secondAddress + ":22", Key: host.PublicKey()}}
 	planes := []string{contract.RoleControlPlane}
 	installed, err := json.Marshal(contract.Installed{
-		Request: contract.Request{KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.233.0.0/18",
+		Request: contract.Spec{KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.233.0.0/18",
 			SSHUser: "root", SSHPort: 22, Vars: map[string]json.RawMessage{"password": json.RawMessage(`"` + secret + `"`)}},
 		Nodes: []contract.Node{{Name: "m-1", HostUID: "u1", Address: firstAddress, Roles: planes}, {Name: "m-2", HostUID: "u2", Address: secondAddress, Roles: planes}},
 	})

@@ -151,7 +151,7 @@ func newFixture(t *testing.T) *fixture {
 	}, w.host)
 	w.pins = ssh.Pins{{UID: "u1", Host: "host-1", At: "10.0.0.1:22", Key: w.host.PublicKey()}}
 	w.in = Input{
-		Request:            contract.Request{Provisioning: "edge-1", Namespace: "site", UID: "uid-of-edge-1", SSHUser: "root", SSHPort: w.ssh.Port},
+		Request:            contract.Request{Spec: contract.Spec{Provisioning: "edge-1", Namespace: "site", UID: "uid-of-edge-1", SSHUser: "root", SSHPort: w.ssh.Port}},
 		Nodes:              []contract.Node{{Name: "master-1", Host: "host-1", HostUID: "u1", Address: w.ssh.Address, Roles: []string{contract.RoleControlPlane}}},
 		PrivateKey:         file,
 		CertificateRequest: w.request(pkix.Name{CommonName: "bpa:edge-1:admin:0123abcd"}),

@@ -56,7 +56,7 @@ func TestBinding(t *testing.T) {
 		want    []string
 	}{
 		{"a user of its own", pkix.Name{CommonName: "bpa:edge-1:admin:0123abcd"}, []string{"bpa-admin-0123abcd cluster-admin bpa:edge-1:admin:0123abcd"}},
-		{"of an older build of BPA", pkix.Name{CommonName: "edge-1-admin", Organization: []string{"kubeadm:cluster-admins"}}, nil},
+		{"a user in a group of administrators", pkix.Name{CommonName: "edge-1-admin", Organization: []string{"kubeadm:cluster-admins"}}, nil},
 		{"a user of BPA in a group", pkix.Name{CommonName: "bpa:edge-1:admin:0123abcd", Organization: []string{"x"}}, nil},
 		{"a health check", pkix.Name{CommonName: "bpa:edge-1:health:0123abcd"}, nil},
 		{"another user", pkix.Name{CommonName: "system:kube-scheduler"}, nil},

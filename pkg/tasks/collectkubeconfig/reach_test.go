@@ -129,7 +129,7 @@ func TestForeignCluster(t *testing.T) {
 		{"an old and a new CA", func(w *fixture) {
 			w.in.Request.ClusterCA = inPEM("CERTIFICATE", newAuthority(w.t).cert.Raw) + w.clientCA
 		}, ""},
-		{"no mark, as an older build left it, and the known CA", func(w *fixture) { w.mark, w.in.Request.ClusterCA = contract.User{}, w.clientCA }, ""},
+		{"a lost mark, and the known CA", func(w *fixture) { w.mark, w.in.Request.ClusterCA = contract.User{}, w.clientCA }, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newFixture(t)

@@ -11,8 +11,7 @@ import (
 )
 
 // sign gives the user of the request its rights, lets the cluster sign the request, and verifies the
-// certificate. Only a user of BPA gets rights. A request of an older build of BPA names a group that
-// has its rights already.
+// certificate. Only a user of BPA gets rights.
 func sign(ctx context.Context, in Input, entry *appcluster.Entry, request *x509.CertificateRequest) (*x509.Certificate, error) {
 	client := clusteraccess.New(entry.Kube, in.Request.Provisioning)
 	u, ours := access.ParseUser(request.Subject.CommonName)

@@ -74,7 +74,7 @@ func (e enroller) look(ctx context.Context, in check.Input, hosts []visit.Host) 
 		if err := session.Stopped(ctx, "the checks"); err != nil {
 			return nil, err
 		}
-		for i := range answers { // what is left of this cluster, or a cluster that an older build of BPA has installed
+		for i := range answers { // what is left of this cluster
 			in.Nodes[i].Member = len(answers[i].Facts.Kubernetes) > 0
 		}
 		findings = check.Judge(in, answers)

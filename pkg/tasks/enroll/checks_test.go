@@ -178,7 +178,7 @@ func TestOnlyNewHostsAreChecked(t *testing.T) {
 	}{
 		"an installation":                     {func(*enrollment) {}, []int{1, 1, 1}},
 		"a worker is added":                   {func(w *enrollment) { w.Record(`{"uid-1":"used","uid-2":"used"}`) }, []int{0, 0, 1}},
-		"members of an older build":           {func(w *enrollment) { w.In.Request.Installed = []string{"host-1", "host-2"} }, []int{0, 0, 1}},
+		"members without a record":            {func(w *enrollment) { w.In.Request.Installed = []string{"host-1", "host-2"} }, []int{0, 0, 1}},
 		"a run for another version":           {func(w *enrollment) { w.In.Request.Operation = contract.OperationUpgradeNodes }, []int{0, 0, 0}},
 		"a reset":                             {func(w *enrollment) { w.In.Request.Operation = contract.OperationReset }, []int{0, 0, 0}},
 		"another attempt, after a playbook":   {func(w *enrollment) { w.Record(`{"uid-1":"used","uid-2":"used","uid-3":"used"}`) }, []int{0, 0, 0}},

@@ -102,7 +102,7 @@ func members(ctx context.Context, ports session.Ports) ([]contract.Node, error) 
 			return nil, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("read %s: %w", contract.KeyClaimed, err))
 		}
 	}
-	request := contract.Request{Members: installed.Now.Nodes}
+	request := contract.Request{Record: contract.Record{Members: installed.Now.Nodes}}
 	request.Readdress(claimed)
 	return request.Members, nil
 }

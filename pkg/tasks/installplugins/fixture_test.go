@@ -151,7 +151,7 @@ func newFixture(t *testing.T) *fixture {
 		cluster: &fakeCluster{has: map[string]int{}, fails: map[string]error{}, tests: map[string]contract.PluginTest{}}}
 	w.in = Input{
 		Run: "edge-1-plugins-1", ScratchDir: t.TempDir(), PlaybooksDir: t.TempDir(), PrivateKey: []byte("key"), HostsINI: []byte("[all]\n"), GroupVars: []byte("{}"),
-		Request: contract.Request{Provisioning: "edge-1", Namespace: "site", KubernetesVersion: "1.35.4", DepotURL: "http://depot.local"},
+		Request: contract.Request{Spec: contract.Spec{Provisioning: "edge-1", Namespace: "site", KubernetesVersion: "1.35.4", DepotURL: "http://depot.local"}},
 		Nodes: []contract.Node{
 			{Name: "master-1", Host: "host-1", HostUID: "uid-1", Address: "10.0.0.1", Roles: []string{contract.RoleControlPlane}},
 			{Name: "worker-1", Host: "host-2", HostUID: "uid-2", Address: "10.0.0.2", Roles: []string{contract.RoleWorker}},

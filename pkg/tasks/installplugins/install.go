@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/plugin"
@@ -130,7 +129,7 @@ func (r *run) install(ctx context.Context, f plugins.Found) (contract.PluginTest
 		return test, err
 	}
 	memory := applied{Version: f.Version, Source: cmp.Or(f.Exact, f.Source), Needs: f.Definition.Needs, Parameters: f.Parameters,
-		HasRemove: ptr.To(f.Definition.Has(plugin.RemoveFile))}
+		HasRemove: f.Definition.Has(plugin.RemoveFile)}
 	if err := r.record.remember(ctx, f.Name, memory); err != nil {
 		return test, err
 	}

@@ -28,8 +28,7 @@ type applied struct {
 	Needs      []string        `json:"needs,omitempty"`
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 	// HasRemove reports whether the plugin has a remove.yml, so that the depot is needed for its removal.
-	// Nil: an older build has stored it, which did not know.
-	HasRemove *bool `json:"hasRemove,omitempty"`
+	HasRemove bool `json:"hasRemove,omitempty"`
 }
 
 // record is the state of the plugins, in a ConfigMap that the reconciler watches. It is stored after each

@@ -97,7 +97,7 @@ func (r *run) clear(ctx context.Context, name string) error {
 	}
 	memory, ok := r.record.applied[name]
 	switch {
-	case ok && memory.HasRemove != nil && !*memory.HasRemove:
+	case ok && !memory.HasRemove:
 		return nil // nothing undoes what its configure.yml has done
 	case !ok:
 		// A restore has brought it back, or a user has deleted the record. A plugin that was never applied

@@ -73,7 +73,7 @@ func newFixture(t *testing.T) *fixture {
 	w := &fixture{t: t, has: map[string]map[string]string{}, silent: map[string]bool{}, fails: map[string]string{}, states: map[string]State{}, drains: map[string]error{}, reboots: true}
 	w.in = Input{
 		Run: "edge-1-software-1", ScratchDir: t.TempDir(), PlaybooksDir: t.TempDir(), PrivateKey: []byte("key"), HostsINI: []byte("[all]\n"), GroupVars: []byte("{}"),
-		Request:    contract.Request{Provisioning: "edge-1", Namespace: "site", DepotURL: "http://depot.local", Software: &contract.SoftwareRun{Batch: 1, DrainSeconds: 60}},
+		Request:    contract.Request{Spec: contract.Spec{Provisioning: "edge-1", Namespace: "site", DepotURL: "http://depot.local"}, Order: contract.Order{Software: &contract.SoftwareRun{Batch: 1, DrainSeconds: 60}}},
 		ReadyLimit: 5 * time.Second, Limits: software.DefaultLimits,
 		Nodes: []contract.Node{
 			{Name: "master-1", HostUID: "uid-1", Address: "10.0.0.1", Roles: []string{contract.RoleControlPlane}},

@@ -31,7 +31,7 @@ func TestOperationsAreWhatTheTableSays(t *testing.T) {
 			}
 			continue
 		}
-		of := operationOf(session.Input{Playbook: o.Playbook, Request: contract.Request{Operation: o.Name}})
+		of := operationOf(session.Input{Playbook: o.Playbook, Request: contract.Request{Order: contract.Order{Operation: o.Name}}})
 		work := path.Base(runtime.FuncForPC(reflect.ValueOf(of).Pointer()).Name())
 		if work != works[o.Name] {
 			t.Errorf("%s is done by %s, want %q", o.Name, work, works[o.Name])

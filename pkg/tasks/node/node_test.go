@@ -64,7 +64,7 @@ func TestNewAccess(t *testing.T) {
 	_, file := sshtest.NewKey(t)
 	hostKey, _ := sshtest.NewKey(t)
 	pins := ssh.Pins{{UID: "u1", Host: "h1", At: "10.0.0.1:22", Key: hostKey.PublicKey()}}
-	request := contract.Request{Provisioning: "edge-1", SSHUser: "root"}
+	request := contract.Request{Spec: contract.Spec{Provisioning: "edge-1", SSHUser: "root"}}
 	access, err := NewAccess(DialSSH, request, file, pins.String(), time.Second)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestNewAccess(t *testing.T) {
 
 func TestAsRoot(t *testing.T) {
 	for user, want := range map[string]string{"root": "id", "debian": "sudo -n id"} {
-		if got := AsRoot(contract.Request{SSHUser: user}, "id"); got != want {
+		if got := AsRoot(contract.Request{Spec: contract.Spec{SSHUser: user}}, "id"); got != want {
 			t.Errorf("AsRoot for %s = %q, want %q", user, got, want)
 		}
 	}

@@ -73,7 +73,7 @@ func open(t *testing.T) (*client.Depot, Depot) {
 }
 
 func request(list ...contract.Plugin) contract.Request {
-	return contract.Request{KubernetesVersion: "1.35.4", Plugins: list}
+	return contract.Request{Spec: contract.Spec{KubernetesVersion: "1.35.4", Plugins: list}}
 }
 
 // A site's own plugin comes from the depot, by tag or digest, with its defaults, and after what it needs.

@@ -125,7 +125,7 @@ func newCluster(t *testing.T) *fakeCluster {
 	f := &fakeCluster{images: map[string][]string{"m1": {"registry.k8s.io/kube-proxy:v1.35.4", pause}, "w1": {pause}}}
 	api := apitest.Start(t)
 	api.Objects, api.Change = f.objects, f.change
-	kube, err := appcluster.Through(t.Context(), api.Through(local{}), contract.Request{SSHUser: "root"}, contract.Node{Address: "127.0.0.1"}, "", time.Minute)
+	kube, err := appcluster.Through(t.Context(), api.Through(local{}), contract.Request{Spec: contract.Spec{SSHUser: "root"}}, contract.Node{Address: "127.0.0.1"}, "", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

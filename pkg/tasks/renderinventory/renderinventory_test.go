@@ -36,9 +36,11 @@ func input() Input {
 	roles := []string{contract.RoleControlPlane, contract.RoleWorker}
 	return Input{
 		Request: contract.Request{
-			Provisioning: "edge-1", Namespace: "site", KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.244.0.0/16",
-			ServiceSubnet: "10.233.0.0/18", SSHUser: "root", SSHPort: 22, Slots: []contract.Slot{{Name: "m-1"}, {Name: "m-2"}},
-			Vars: map[string]json.RawMessage{"own": json.RawMessage(`"p4ssw0rd"`)},
+			Spec: contract.Spec{
+				Provisioning: "edge-1", Namespace: "site", KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.244.0.0/16",
+				ServiceSubnet: "10.233.0.0/18", SSHUser: "root", SSHPort: 22, Slots: []contract.Slot{{Name: "m-1"}, {Name: "m-2"}},
+				Vars: map[string]json.RawMessage{"own": json.RawMessage(`"p4ssw0rd"`)},
+			},
 		},
 		Nodes: []contract.Node{
 			{Name: "m-1", Roles: roles, Host: "host-1", Address: "10.0.0.1"}, {Name: "m-2", Roles: roles, Host: "host-2", Address: "10.0.0.2"},

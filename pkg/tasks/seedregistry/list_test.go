@@ -25,11 +25,13 @@ const depotURL = "http://10.60.0.1:5000"
 func request() contract.Request {
 	master, worker := []string{contract.RoleControlPlane}, []string{contract.RoleWorker}
 	return contract.Request{
-		Provisioning: "edge-1", Namespace: "site", KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.244.64.0/18",
-		ServiceSubnet: "10.233.0.0/18", SSHUser: "root", SSHPort: 22, DepotURL: depotURL,
-		Slots: []contract.Slot{{Name: "master-1", Roles: master}, {Name: "worker-1", Roles: worker}, {Name: "worker-2", Roles: worker}},
-		Sets:  []contract.Set{{Name: "arm", Roles: worker, Active: 3, Needs: contract.Needs{Architecture: "aarch64"}}},
-		Vars:  map[string]json.RawMessage{"kube_proxy_mode": json.RawMessage(`"iptables"`)},
+		Spec: contract.Spec{
+			Provisioning: "edge-1", Namespace: "site", KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.244.64.0/18",
+			ServiceSubnet: "10.233.0.0/18", SSHUser: "root", SSHPort: 22, DepotURL: depotURL,
+			Slots: []contract.Slot{{Name: "master-1", Roles: master}, {Name: "worker-1", Roles: worker}, {Name: "worker-2", Roles: worker}},
+			Sets:  []contract.Set{{Name: "arm", Roles: worker, Active: 3, Needs: contract.Needs{Architecture: "aarch64"}}},
+			Vars:  map[string]json.RawMessage{"kube_proxy_mode": json.RawMessage(`"iptables"`)},
+		},
 	}
 }
 

@@ -116,7 +116,7 @@ func TestRunReturnsTheDigestOfTheOSImage(t *testing.T) {
 	w := newFixture(t, 1)
 	sum := w.site.Put(t, "os_images/c1/edge-1/debian.img", []byte("debian"))
 	in := w.input()
-	r := contract.Request{DepotURL: w.site.URL, OSImage: &contract.OSImage{URL: w.site.URL + "/files/os_images/c1/edge-1/debian.img", Uploaded: true}}
+	r := contract.Request{Spec: contract.Spec{DepotURL: w.site.URL, OSImage: &contract.OSImage{URL: w.site.URL + "/files/os_images/c1/edge-1/debian.img", Uploaded: true}}}
 	in.OSImage = UploadedImage(r)
 	out, err := Run(t.Context(), in, w.ports())
 	if err != nil || out.Results()[contract.ResultOSImage] != sum {

@@ -26,7 +26,7 @@ func TestPluginsAreChecked(t *testing.T) {
 	w := newFixture(t, 1)
 	in := w.closed()
 	in.List = artifacts.List{}
-	in.Request = contract.Request{KubernetesVersion: "1.35.4", Plugins: []contract.Plugin{shipped(t, "multus")}}
+	in.Request = contract.Request{Spec: contract.Spec{KubernetesVersion: "1.35.4", Plugins: []contract.Plugin{shipped(t, "multus")}}}
 	_, err := Run(t.Context(), in, w.ports())
 	if f := task.FailureOf(err); f.Reason != contract.ReasonArtifactsMissing || !strings.Contains(f.Message, "multus") {
 		t.Errorf("an image of a plugin that is not in the depot: %+v", f)
@@ -63,7 +63,7 @@ func TestPluginsDoNotKeepARepair(t *testing.T) {
 				if !connected {
 					in.Depot = ""
 				}
-				in.Request = contract.Request{KubernetesVersion: "1.35.4", Operation: operation, Complete: operation != contract.OperationInstall, Plugins: []contract.Plugin{broken}}
+				in.Request = contract.Request{Spec: contract.Spec{KubernetesVersion: "1.35.4", Plugins: []contract.Plugin{broken}}, Order: contract.Order{Operation: operation}, Record: contract.Record{Complete: operation != contract.OperationInstall}}
 				_, err := Run(t.Context(), in, w.ports())
 				ends := operation == contract.OperationPlugins || operation == contract.OperationInstall
 				if ends = ends && (connected || broken.Source != "" || broken.Version == "v0"); ends != (err != nil) {
@@ -81,7 +81,7 @@ func TestPluginsDoNotKeepARepair(t *testing.T) {
 func TestARepairNeedsItsOwnArtifacts(t *testing.T) {
 	w := newFixture(t, 1)
 	in := w.closed()
-	in.Request = contract.Request{KubernetesVersion: "1.35.4", Operation: contract.OperationAddNodes, Complete: true, Plugins: []contract.Plugin{shipped(t, "multus")}}
+	in.Request = contract.Request{Spec: contract.Spec{KubernetesVersion: "1.35.4", Plugins: []contract.Plugin{shipped(t, "multus")}}, Order: contract.Order{Operation: contract.OperationAddNodes}, Record: contract.Record{Complete: true}}
 	if _, err := Run(t.Context(), in, w.ports()); task.FailureOf(err).Reason != contract.ReasonArtifactsMissing {
 		t.Errorf("error %v", err)
 	}

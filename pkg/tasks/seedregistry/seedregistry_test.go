@@ -308,7 +308,7 @@ func TestNoDepot(t *testing.T) {
 // An OS image from the depot is added to the list of artifacts. An OS image from another server is
 // not added.
 func TestOSImageOfTheDepotIsWanted(t *testing.T) {
-	request := contract.Request{DepotURL: "https://d:5443", OSImage: &contract.OSImage{URL: "https://d:5443/files/os_images/a/b/c"}}
+	request := contract.Request{Spec: contract.Spec{DepotURL: "https://d:5443", OSImage: &contract.OSImage{URL: "https://d:5443/files/os_images/a/b/c"}}}
 	list := artifacts.List{Files: []artifacts.File{{Path: "x"}}}
 	got := WithOSImage(list, request)
 	if len(got.Files) != 2 || got.Files[1].Path != "os_images/a/b/c" || len(list.Files) != 1 {

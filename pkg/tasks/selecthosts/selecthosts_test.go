@@ -78,10 +78,10 @@ func site(meddle interceptor.Funcs, all ...client.Object) client.WithWatch {
 }
 
 func request() contract.Request {
-	return contract.Request{Provisioning: "edge-1", Namespace: "site", UID: "p1", Slots: []contract.Slot{
+	return contract.Request{Spec: contract.Spec{Provisioning: "edge-1", Namespace: "site", UID: "p1", Slots: []contract.Slot{
 		{Name: "master-1", Roles: []string{contract.RoleControlPlane}, MAC: "02:00:00:00:00:02"},
 		{Name: "worker-1", Roles: []string{contract.RoleWorker}, Needs: contract.Needs{CPU: 8, Memory: 16 << 30}},
-	}}
+	}}}
 }
 
 func countHeld(t *testing.T, c client.Client) int {
@@ -214,9 +214,9 @@ Other nodes without a host: worker-1
 }
 
 func set(active, standby int, spread *contract.Spread) contract.Request {
-	return contract.Request{Provisioning: "edge-1", Namespace: "site", UID: "p1", Sets: []contract.Set{{
+	return contract.Request{Spec: contract.Spec{Provisioning: "edge-1", Namespace: "site", UID: "p1", Sets: []contract.Set{{
 		Name: "w", Roles: []string{contract.RoleWorker}, Active: active, Standby: standby, Needs: contract.Needs{CPU: 8}, Spread: spread,
-	}}}
+	}}}}
 }
 
 func inRack(name string) func(*metal3.BareMetalHost) {

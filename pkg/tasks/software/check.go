@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/digest"
 )
 
 // The module on the nodes checks the same patterns. All programs get names after "--", and a version only
@@ -15,7 +16,6 @@ import (
 var (
 	packageName    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9+._-]{0,98}[A-Za-z0-9+._])?$`)
 	packageVersion = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+~:_^-]{0,99}$`)
-	digest         = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	nodeName       = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 )
 
@@ -33,7 +33,7 @@ func check(p contract.Software) string {
 	}
 	for _, f := range p.Files {
 		u, err := url.Parse(f.Path)
-		if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(f.Path, "/") || !slices.Contains(formats, f.Format) || !digest.MatchString(f.SHA256) {
+		if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(f.Path, "/") || !slices.Contains(formats, f.Format) || !digest.IsSHA256(f.SHA256) {
 			return fmt.Sprintf("the depot lists file %q with format %q and digest %q, which is none. Upload the package again", f.Path, f.Format, f.SHA256)
 		}
 	}

@@ -13,7 +13,7 @@ func TestModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	module := string(raw)
-	for name, pattern := range map[string]string{"NAME": packageName.String(), "VERSION": packageVersion.String(), "SHA256": digest.String()} {
+	for name, pattern := range map[string]string{"NAME": packageName.String(), "VERSION": packageVersion.String(), "SHA256": `[0-9a-f]{64}`} {
 		want := name + ` = re.compile(r"` + strings.TrimSuffix(strings.TrimPrefix(pattern, "^"), "$") + `\Z")`
 		if !strings.Contains(module, want+"\n") {
 			t.Errorf("the module has no %s", want)

@@ -39,7 +39,7 @@ func writeVersion(t *testing.T, dir, version string) {
 func TestRequest(t *testing.T) {
 	dir := writeRequest(t, `{"provisioning":"edge-1","namespace":"site","release":"v2.31.0","slots":[{"name":"m-1","cpu":8}]}`)
 	got, err := ReadRequest(dir, "site", "edge-1")
-	want := contract.Request{Provisioning: "edge-1", Namespace: "site", Release: "v2.31.0", Slots: []contract.Slot{{Name: "m-1", Needs: contract.Needs{CPU: 8}}}}
+	want := contract.Request{Spec: contract.Spec{Provisioning: "edge-1", Namespace: "site", Release: "v2.31.0", Slots: []contract.Slot{{Name: "m-1", Needs: contract.Needs{CPU: 8}}}}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v, request (-want +got):\n%s", err, diff)
 	}
@@ -48,7 +48,7 @@ func TestRequest(t *testing.T) {
 // TestNodes: a run that claims hosts reads what select-hosts has stored for it. Any other run has its nodes in the request,
 // and needs no file.
 func TestNodes(t *testing.T) {
-	claims := contract.Request{Operation: contract.OperationInstall}
+	claims := contract.Request{Order: contract.Order{Operation: contract.OperationInstall}}
 	got, err := ReadNodes(writeFile(t, contract.KeyNodes, `[{"name":"m-1","host":"host-1","address":"10.0.0.1"},{"name":"w-2","host":"host-2","set":"w","standby":true}]`), claims)
 	if diff := cmp.Diff([]contract.Node{{Name: "m-1", Host: "host-1", Address: "10.0.0.1"}}, got); err != nil || diff != "" {
 		t.Errorf("%v, nodes (-want +got):\n%s", err, diff)
@@ -56,7 +56,7 @@ func TestNodes(t *testing.T) {
 	if _, err := ReadNodes(t.TempDir(), claims); FailureOf(err).Reason != contract.ReasonInvalidRequest {
 		t.Errorf("without %s: %v, want an invalid request", contract.KeyNodes, err)
 	}
-	resets := contract.Request{Operation: contract.OperationReset, Nodes: []contract.Node{{Name: "m-1", Host: "host-1"}}}
+	resets := contract.Request{Order: contract.Order{Operation: contract.OperationReset, Nodes: []contract.Node{{Name: "m-1", Host: "host-1"}}}}
 	got, err = ReadNodes(t.TempDir(), resets)
 	if diff := cmp.Diff(resets.Nodes, got); err != nil || diff != "" {
 		t.Errorf("%v, nodes of a reset (-want +got):\n%s", err, diff)
@@ -96,8 +96,8 @@ func TestRequestRefuses(t *testing.T) {
 // TestReadMembers: a task that enters the cluster sees no node that has left it, and none that this run removes.
 func TestReadMembers(t *testing.T) {
 	dir := writeFile(t, contract.KeyNodes, `[{"name":"m-1","hostUID":"u1","address":"10.0.0.1"},{"name":"m-2","hostUID":"u2","address":"10.0.0.22"},{"name":"m-3","hostUID":"u3","address":"10.0.0.3"}]`)
-	request := contract.Request{Operation: contract.OperationCollect, Members: []contract.Node{
-		{Name: "m-2", HostUID: "u2", Address: "10.0.0.2"}, {Name: "m-3", HostUID: "u3", Address: "10.0.0.3"}}}
+	request := contract.Request{Order: contract.Order{Operation: contract.OperationCollect}, Record: contract.Record{Members: []contract.Node{
+		{Name: "m-2", HostUID: "u2", Address: "10.0.0.2"}, {Name: "m-3", HostUID: "u3", Address: "10.0.0.3"}}}}
 	for name, tc := range map[string]struct {
 		change func(*contract.Request)
 		want   string

@@ -10,8 +10,7 @@ import (
 const (
 	// ConditionReady is True while the cluster runs as the spec requests and its kubeconfig exists.
 	// Otherwise it repeats one of the next six conditions: the first that is False, or else the
-	// first that is Unknown. ClusterHealthy with the reason NotChecked and PluginsInstalled with the
-	// reason PluginsNotConfirmed do not count.
+	// first that is Unknown. ClusterHealthy with the reason NotChecked does not count.
 	ConditionReady = apis.ConditionReady
 
 	// ConditionHostsClaimed is True while this Provisioning holds a host for every node that it
@@ -46,9 +45,7 @@ const (
 	// ConditionPluginsInstalled is True if each requested plugin is installed or skipped, and none is left
 	// that is not requested any more; the message counts both. It is also True if the spec requests no
 	// plugins. It is False if a plugin has failed or cannot be installed; status.failure or the message
-	// names the plugins and the next action. It is False with the reason PluginsNotConfirmed if an earlier version of BPA
-	// ignored the plugins: then nothing is installed before a user requests it, and Ready does not
-	// depend on it. It is Unknown before and during the installation of plugins.
+	// names the plugins and the next action. It is Unknown before and during the installation of plugins.
 	ConditionPluginsInstalled apis.ConditionType = "PluginsInstalled"
 
 	// ConditionCertificatesValid is True while the certificate of the cluster's API server is valid for
@@ -90,10 +87,6 @@ const (
 	ReasonNoPlugins = "NoPlugins"
 	// ReasonNoProblems means that no problem is reported for any host.
 	ReasonNoProblems = "NoProblems"
-	// ReasonPluginsNotSupported is what earlier versions of BPA wrote, which ignored plugins.
-	ReasonPluginsNotSupported = "PluginsNotSupported"
-	// ReasonPluginsNotConfirmed means that an earlier version of BPA ignored the requested plugins.
-	ReasonPluginsNotConfirmed = "PluginsNotConfirmed"
 )
 
 // readyNeeds are the conditions that Ready summarizes, in the order in which they normally become
@@ -130,7 +123,7 @@ func (s *ProvisioningStatus) IsReady() bool { return provisioningConditions.Mana
 func (s *ProvisioningStatus) NeedsNothing() bool {
 	for _, t := range readyNeeds {
 		c := s.GetCondition(t)
-		if t != ConditionClusterHealthy && !c.IsTrue() && !(t == ConditionPluginsInstalled && doesNotCount(c)) {
+		if t != ConditionClusterHealthy && !c.IsTrue() {
 			return false
 		}
 	}
@@ -143,7 +136,7 @@ func (s *ProvisioningStatus) InitializeConditions() {
 	for _, t := range readyNeeds {
 		switch {
 		case s.GetCondition(t) != nil:
-		case t == ConditionClusterHealthy: // of an older build: the cluster can be Ready
+		case t == ConditionClusterHealthy: // without a look, the cluster can be Ready
 			s.mark(t, corev1.ConditionUnknown, ReasonNotChecked, "")
 		case t == ConditionPluginsInstalled:
 			s.mark(t, corev1.ConditionTrue, ReasonNoPlugins, "spec.KUDPlugins is empty")
@@ -222,7 +215,7 @@ func (s *ProvisioningStatus) summarize() {
 	for _, bad := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown} {
 		for _, t := range readyNeeds {
 			c := s.GetCondition(t)
-			if t == ConditionClusterHealthy && (c == nil || c.Reason == ReasonNotChecked) || t == ConditionPluginsInstalled && doesNotCount(c) {
+			if t == ConditionClusterHealthy && (c == nil || c.Reason == ReasonNotChecked) {
 				continue
 			}
 			if c == nil {
@@ -235,12 +228,6 @@ func (s *ProvisioningStatus) summarize() {
 		}
 	}
 	s.set(ConditionReady, corev1.ConditionTrue, "", "")
-}
-
-// doesNotCount reports whether Ready does not depend on this PluginsInstalled: earlier versions of BPA ignored
-// the plugins, and an upgrade of BPA must not make a cluster not Ready.
-func doesNotCount(c *apis.Condition) bool {
-	return c == nil || c.Reason == ReasonPluginsNotConfirmed || c.Reason == ReasonPluginsNotSupported
 }
 
 // set writes one condition. If the condition already has these values, its transition time does not

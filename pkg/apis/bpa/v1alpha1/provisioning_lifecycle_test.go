@@ -91,8 +91,6 @@ func TestReadyFollowsTheFirstUnhappyCondition(t *testing.T) {
 		{"well, then not", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), artifacts("True", "", ""), hosts("True", "", ""), kubeconfig("False", "Expired", "gone")}, "False Expired gone"},
 		{"a failed plugin matters", append(slices.Clone(installed), plugins("False", "PluginFailed", "qat")), "False PluginFailed qat"},
 		{"plugins are installed", append(slices.Clone(installed), plugins("Unknown", "Running", "multus")), "Unknown Running multus"},
-		{"plugins of an earlier version do not matter", append(slices.Clone(installed), plugins("False", ReasonPluginsNotConfirmed, "multus")), "True  "},
-		{"nor before the first look of this version", append(slices.Clone(installed), plugins("False", ReasonPluginsNotSupported, "multus")), "True  "},
 		{"nor does a host in trouble", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), artifacts("True", "", ""), hosts("True", "", ""),
 			func(s *ProvisioningStatus) { s.MarkHostsHealthy("False", "HostProblems", "worker-1: no power") }}, "True  "},
 	} {

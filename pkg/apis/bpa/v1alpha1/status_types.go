@@ -155,10 +155,6 @@ type UpgradeStatus struct {
 	// Message lists the nodes by their versions, and says why the upgrade has stopped and how it goes
 	// on.
 	Message string `json:"message,omitempty"`
-	// Unconfirmed is the requested version, with a digest of release and variables, if an earlier version
-	// of BPA did not apply this edit. No node is upgraded to it before a user confirms it with the retry
-	// annotation.
-	Unconfirmed string `json:"unconfirmed,omitempty"`
 }
 
 // RestoreState is the state of a restore.
@@ -295,9 +291,6 @@ type PluginState string
 const (
 	// PluginPending means that the plugin is requested, and that no run has begun to install it.
 	PluginPending PluginState = "Pending"
-	// PluginUnconfirmed means that an earlier version of BPA has ignored this plugin. It is not installed
-	// before a user confirms it with the retry annotation.
-	PluginUnconfirmed PluginState = "Unconfirmed"
 	// PluginInstalling means that a run installs the plugin.
 	PluginInstalling PluginState = "Installing"
 	// PluginInstalled means that all objects of the plugin are ready, and that its test has not failed.

@@ -94,13 +94,11 @@ func Written(p *v1alpha1.Provisioning, given Given) plan.Seen {
 		Replace:         p.Spec.ReplacePolicy,
 		Limits: plan.Limits{Attempts: site.MaxAttempts, History: site.RunHistory, HistoryAge: site.RunHistoryAge, Runs: site.MaxRuns,
 			Drain: p.Spec.Timeouts.DrainTimeout(), UpgradeDrain: p.Spec.DrainTimeout(), Run: p.Spec.Timeouts.InstallTimeout()},
-		NodeLabels:  site.NodeLabels.Rules(),
-		Upgrade:     p.Spec.Upgrade,
-		Unapplied:   plan.Unapplied(p),
-		Unconfirmed: plan.UnconfirmedIn(&p.Status),
-		Settings:    given.Invalid,
-		Depot:       from.DepotProblem(p, site.Depot),
-		Vars:        given.Vars,
+		NodeLabels: site.NodeLabels.Rules(),
+		Upgrade:    p.Spec.Upgrade,
+		Settings:   given.Invalid,
+		Depot:      from.DepotProblem(p, site.Depot),
+		Vars:       given.Vars,
 	}
 }
 
@@ -146,7 +144,7 @@ func hasControlPlane(r contract.Request) bool {
 // plugins reads what the task install-plugins has stored, and whether the requested plugins can be
 // installed.
 func (o *observer) plugins() error {
-	o.seen.Plugins = plan.Plugins{Problem: from.PluginProblem(o.p), Unconfirmed: plan.UnconfirmedPlugins(o.p)}
+	o.seen.Plugins = plan.Plugins{Problem: from.PluginProblem(o.p)}
 	return readJSON(o.read, contract.PluginsName(o.p.Name), contract.KeyPlugins, &o.seen.Plugins.Record)
 }
 

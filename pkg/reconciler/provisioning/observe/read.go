@@ -38,7 +38,7 @@ func intoJSON[T any](r Reader, name, key, text string, into *T) {
 // States reads the states of the hosts, the record of the cluster and the claimed nodes.
 func States(r Reader, cm *corev1.ConfigMap, seen *plan.Seen) {
 	seen.States = parse(r, cm.Name, contract.KeyHosts, cm.Data[contract.KeyHosts], readHostStates)
-	// The controller creates the ConfigMap without the key. A task of an older build never writes it.
+	// The controller creates the ConfigMap without the key. The first run writes it.
 	seen.Recorded = seen.States != nil
 	seen.Proved = cm.Data[contract.KeyProved]
 	seen.Memory = parse(r, cm.Name, contract.KeyInstalled, cm.Data[contract.KeyInstalled], readInstalled)

@@ -74,7 +74,7 @@ func MakeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
 	made.Enrolls = runs.Enrolls(run)
 	made.Request.Name, made.Request.UID = runs.RequestOf(run)
 	made.Superseded = run.Annotations[runs.AnnotationSuperseded] != ""
-	made.Generation, _ = strconv.ParseInt(run.Annotations[runs.AnnotationGeneration], 10, 64) // 0 if an older build of BPA started the run
+	made.Generation, _ = strconv.ParseInt(run.Annotations[runs.AnnotationGeneration], 10, 64) // 0 if a user has made the run
 	if n, err := strconv.ParseInt(run.Labels[contract.LabelAttempt], 10, 32); err == nil {
 		made.Attempt = int32(n)
 	}

@@ -39,7 +39,7 @@ func (o *observer) started() error {
 	}
 	seen.Recompute(digest)
 	seen.Changes = resources.Changes(was, o.p)
-	seen.VarsChanged = change.SecretVars(request, seen.Request)
+	seen.VarsChanged = change.SecretVars(request.Spec, seen.Request.Spec)
 	seen.Revertible = len(seen.Changes) > 0 || len(seen.VarsChanged) == 0 // a Secret cannot be restored
 	for _, name := range seen.VarsChanged {
 		seen.Changes = append(seen.Changes, "variable "+name+" in a Secret")

@@ -43,7 +43,7 @@ func (s Seen) withoutRestore(replaced []string) change.State {
 		Wanted: s.Request, Unfinished: s.unfinished(), NotReset: s.notReset(), Lost: map[string]bool{}, Domains: map[string]string{}, MACs: map[string][]string{},
 		DrainSeconds: seconds(s.Limits.Drain), DrainsSeconds: seconds(s.Limits.drains()), RemoveFirst: s.RemoveFirst, Released: s.releasedStandbys(),
 	}
-	state.Wanted.AddPlugins(s.plugins())
+	state.Wanted.AddPlugins(s.Request.Plugins)
 	if s.Memory != nil {
 		if s.Plugins.Problem != "" { // the cluster keeps what it has
 			state.Wanted.PluginVars, state.Wanted.PluginGroups = s.Memory.Request.PluginVars, s.Memory.Request.PluginGroups

@@ -57,8 +57,7 @@ func (s Seen) ToUnmark() []string {
 }
 
 // DirtyHosts returns the names, sorted, of the claimed hosts that must be reset before they are
-// released. Without a record, an older build of BPA has installed the cluster, and all hosts are
-// used except standby hosts.
+// released. If the record is lost, all hosts count as used except standby hosts.
 func (s Seen) DirtyHosts() []string {
 	if s.Recorded || !s.touched() && !s.Complete() {
 		return s.UsedHosts()

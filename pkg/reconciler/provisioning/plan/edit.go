@@ -70,7 +70,7 @@ func (s Seen) editedText(r Run) string {
 // specChanged reports whether the spec describes another cluster than the installed one.
 func (s Seen) specChanged() bool {
 	if s.Memory != nil {
-		return len(s.refused(false)) > 0 || len(s.unconfirmed()) > 0 || s.unconfirmedUpgrade()
+		return len(s.refused(false)) > 0 || len(s.unconfirmed()) > 0
 	}
 	was := s.installedDigest()
 	return was != "" && s.Digest != "" && was != s.Digest
@@ -78,7 +78,7 @@ func (s Seen) specChanged() bool {
 
 // blocked reports whether no run starts before the spec is restored.
 func (s Seen) blocked() bool {
-	return len(s.refused(true)) > 0 || len(s.unconfirmed()) > 0 || s.unconfirmedUpgrade() || s.Memory == nil && s.specChanged()
+	return len(s.refused(true)) > 0 || len(s.unconfirmed()) > 0 || s.Memory == nil && s.specChanged()
 }
 
 // changedText describes the parts of the spec that are not applied to the installed cluster, and what
@@ -96,14 +96,9 @@ func (s Seen) changedText() string {
 			"-o jsonpath='{.data.revert\\.json}')\"`", s.Namespace, s.Name, s.Namespace, run)
 	}
 	if nodes := s.unconfirmed(); len(nodes) > 0 && len(s.refused(true)) == 0 {
-		return fmt.Sprintf("the spec does not request %s any more, but the record of the installed cluster is missing, as after an upgrade of BPA, so nothing is changed. "+
+		return fmt.Sprintf("the spec does not request %s any more, but the record of the installed cluster is missing, so nothing is changed. "+
 			"To drain and remove these nodes: `kubectl annotate -n %s bpa %s %s=\"$(date +%%s)\" --overwrite`. To keep them: %s",
 			some(nodes, ", "), s.Namespace, s.Name, contract.AnnotationRetry, back)
-	}
-	if s.unconfirmedUpgrade() && len(s.refused(true)) == 0 {
-		return fmt.Sprintf("the spec requests another Kubernetes version, kubespray release or other variables than the installed cluster has. An earlier version of BPA did not "+
-			"apply such an edit, so nothing is changed. To upgrade the cluster: `kubectl annotate -n %s bpa %s %s=\"$(date +%%s)\" --overwrite`. To keep it as it is: %s",
-			s.Namespace, s.Name, contract.AnnotationRetry, back)
 	}
 	edits, refused := s.edits(), s.refused(false)
 	if len(refused) > 0 {
@@ -132,11 +127,13 @@ func adviceOf(refused []change.Refusal) string {
 }
 
 // unconfirmed returns the installed nodes that must not be removed before a user requests it with the
-// retry annotation. An older build of BPA did not apply edits of installed clusters, so that such an
-// edit can be old when an upgrade rebuilds the record. A run of this build for the same spec shows that
-// the edit was applied before the record was lost.
+// retry annotation. The record was lost and is rebuilt, and no run shows that the spec was applied before: a
+// node that only the spec lacks is no evidence that it may be drained. A run that changed the installed cluster for the
+// same spec is such evidence.
 func (s Seen) unconfirmed() (nodes []string) {
-	if !s.fromOlderBuild() {
+	newest := s.Newest()
+	applied := newest != nil && s.wanted(*newest) && len(s.Started.Members) > 0
+	if !s.Rebuilt || s.Memory == nil || !s.Complete() || s.Invalid != "" || s.asked() || applied {
 		return nil
 	}
 	state := s.State()
@@ -148,12 +145,4 @@ func (s Seen) unconfirmed() (nodes []string) {
 	return slices.DeleteFunc(nodes, func(name string) bool {
 		return slices.ContainsFunc(state.Unfinished, func(n contract.Node) bool { return n.Name == name })
 	})
-}
-
-// fromOlderBuild reports whether the record was rebuilt, and no run shows that this build has applied the
-// spec.
-func (s Seen) fromOlderBuild() bool {
-	newest := s.Newest()
-	applied := newest != nil && s.wanted(*newest) && len(s.Started.Members) > 0
-	return s.Rebuilt && s.Memory != nil && s.Complete() && s.Invalid == "" && !s.asked() && !applied
 }

@@ -335,7 +335,7 @@ func start(s Seen, now time.Time) Step {
 	step.Operation, step.Request, step.Replaces = next.Operation, next.Request, s.keysOf(gone(next))
 	step.Played = s.played(step.Operation)
 	if step.Plugins, step.Request.Plugins = s.installsPlugins(step.Operation), nil; step.Plugins {
-		step.Request.Plugins = s.plugins()
+		step.Request.Plugins = s.Request.Plugins
 	}
 	if r := step.Request.Restore; r != nil {
 		restore := *r

@@ -58,11 +58,11 @@ func (s Seen) collectsFirst(now time.Time) bool {
 	return s.asked() && s.Installed() && !s.usable(now) && s.RestoreAsked() == "" && !s.confirms()
 }
 
-// confirms reports whether something that an earlier build did not apply waits for the request of a user.
+// confirms reports whether a removal waits for the request of a user.
 func (s Seen) confirms() bool {
 	s.Retry = ""
 	s.Fix()
-	return len(s.unconfirmed()) > 0 || s.unconfirmedUpgrade() || len(s.unconfirmedPlugins()) > 0
+	return len(s.unconfirmed()) > 0
 }
 
 // owesCheck reports, if no other change is left, whether the check of the cluster after the newest run has

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
@@ -22,23 +21,6 @@ type Plugins struct {
 	// Problem explains why the requested plugins cannot be installed, and names the next action. Empty:
 	// there is no problem.
 	Problem string
-	// Unconfirmed are the names of the plugins that the stored status calls unconfirmed, because an
-	// earlier build ignored them. Some of them may be confirmed now.
-	Unconfirmed []string
-}
-
-// UnconfirmedPlugins returns the names of the plugins that are unconfirmed in a stored status: those in
-// status.plugins, or all requested ones if an earlier build, which ignored them, has written the status.
-func UnconfirmedPlugins(p *v1alpha1.Provisioning) (names []string) {
-	if c := p.Status.GetCondition(v1alpha1.ConditionPluginsInstalled); c != nil && c.Reason == v1alpha1.ReasonPluginsNotSupported {
-		return slices.Clone(p.Spec.KUDPlugins)
-	}
-	for _, row := range p.Status.Plugins {
-		if row.State == v1alpha1.PluginUnconfirmed {
-			names = append(names, row.Name)
-		}
-	}
-	return names
 }
 
 // row returns the record of a plugin, or nil.
@@ -57,31 +39,8 @@ func (p Plugins) Holds(name string) bool {
 	return row != nil && row.State != contract.PluginSkipped
 }
 
-// unconfirmedPlugins returns the names of the requested plugins that an earlier build of BPA ignored. They are not
-// installed before a user requests a run: an upgrade of BPA must not change clusters. A plugin that was a
-// part of the newest run is confirmed.
-func (s Seen) unconfirmedPlugins() (names []string) {
-	if !s.Complete() || s.asked() {
-		return nil
-	}
-	for _, p := range s.Request.Plugins {
-		named := slices.Contains(s.Plugins.Unconfirmed, p.Name) ||
-			len(p.NeededBy) > 0 && !slices.ContainsFunc(p.NeededBy, func(by string) bool { return !slices.Contains(s.Plugins.Unconfirmed, by) })
-		if named && s.Plugins.row(p.Name) == nil && !hasPlugin(s.Started.Plugins, p.Name) {
-			names = append(names, p.Name)
-		}
-	}
-	return names
-}
-
 func hasPlugin(all []contract.Plugin, name string) bool {
 	return slices.ContainsFunc(all, func(p contract.Plugin) bool { return p.Name == name })
-}
-
-// plugins returns the plugins that the next run installs.
-func (s Seen) plugins() []contract.Plugin {
-	unconfirmed := s.unconfirmedPlugins()
-	return slices.DeleteFunc(slices.Clone(s.Request.Plugins), func(p contract.Plugin) bool { return slices.Contains(unconfirmed, p.Name) })
 }
 
 // surplusPlugins returns the names of the plugins that the cluster has and that the spec does not request. The
@@ -99,7 +58,7 @@ func (s Seen) surplusPlugins() (names []string) {
 // plugins have a problem, no run does: it would take those for surplus that it does not know. A restore brings
 // back plugins that the record does not have any more, so it removes them if the cluster ever had any.
 func (s Seen) installsPlugins(operation string) bool {
-	some := len(s.plugins())+len(s.surplusPlugins()) > 0 || operation == contract.OperationRestore && s.Plugins.Record != nil
+	some := len(s.Request.Plugins)+len(s.surplusPlugins()) > 0 || operation == contract.OperationRestore && s.Plugins.Record != nil
 	return contract.OperationOf(operation).Has(contract.TaskInstallPlugins) && s.Plugins.Problem == "" && some
 }
 
@@ -116,7 +75,7 @@ func (s Seen) PluginChange() string {
 		return ""
 	}
 	parts := map[string][]string{}
-	for _, p := range s.plugins() {
+	for _, p := range s.Request.Plugins {
 		if verb := pluginVerb(p, s.Plugins.row(p.Name)); verb != "" {
 			parts[verb] = append(parts[verb], p.Name)
 		}
@@ -158,7 +117,7 @@ func (s Seen) pluginsDone() bool {
 	if t := newest.task(contract.TaskInstallPlugins); t == nil || t.State != Succeeded {
 		return false
 	}
-	return newest.Plugins == contract.PluginsDigest(s.plugins())
+	return newest.Plugins == contract.PluginsDigest(s.Request.Plugins)
 }
 
 // built reports whether nodes and kubeconfig of the cluster are what the run was to make of them: it has succeeded, or it

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -96,9 +94,6 @@ func randomPlugins(r *rand.Rand, s *Seen) {
 			state := pick(r, contract.PluginInstalled, contract.PluginInstalled, contract.PluginSkipped, contract.PluginFailed, contract.PluginInstalling, contract.PluginRemoving)
 			s.Plugins.Record = append(s.Plugins.Record, contract.PluginStatus{Name: name, Version: pick(r, "v0", "v1"), Intent: pick(r, "x", "y"), State: state})
 		}
-		if r.IntN(4) == 0 {
-			s.Plugins.Unconfirmed = append(s.Plugins.Unconfirmed, name)
-		}
 	}
 	s.Plugins.Problem = pick(r, "", "", "", "", "", "no such version")
 	for i, p := range s.Request.Plugins {
@@ -119,12 +114,6 @@ func harmfulPlugins(s Seen, step Step) string {
 		return "plugins are removed or installed although nobody knows which are requested"
 	case step.Plugins && !contract.OperationOf(step.Operation).Has(contract.TaskInstallPlugins):
 		return "the Pipeline cannot install plugins"
-	}
-	for _, p := range step.Request.Plugins {
-		confirmed := s.asked() || !s.Complete() || s.Plugins.row(p.Name) != nil || hasPlugin(s.Started.Plugins, p.Name)
-		if slices.Contains(s.Plugins.Unconfirmed, p.Name) && !confirmed {
-			return "plugin " + p.Name + " is installed because BPA was upgraded"
-		}
 	}
 	if _, changes := s.nextChange(); step.Operation == contract.OperationPlugins && changes {
 		return "plugins come before a change of the nodes"
@@ -155,7 +144,7 @@ func TestRecordBehindTheRun(t *testing.T) {
 	wanted := []contract.Plugin{{Name: "multus", Version: "v1", Intent: "x"}}
 	s := Seen{
 		Name: "edge-1", Digest: "one", Inputs: "one", Hosts: &Need{}, SSH: &Need{}, InstalledDigest: "one",
-		Request: contract.Request{Plugins: wanted}, Started: contract.Request{Plugins: wanted},
+		Request: contract.Request{Spec: contract.Spec{Plugins: wanted}}, Started: contract.Request{Spec: contract.Spec{Plugins: wanted}},
 		Kubeconfig: &Kubeconfig{Endpoint: "https://x", Expires: now.Add(time.Hour)},
 		Runs: []Run{{Name: "edge-1-plugins-1", Number: 1, Operation: contract.OperationPlugins, Digest: "one", Inputs: "one", State: Succeeded,
 			Plugins: contract.PluginsDigest(wanted), Tasks: []Task{{Name: contract.TaskInstallPlugins, State: Succeeded}}}},
@@ -166,25 +155,6 @@ func TestRecordBehindTheRun(t *testing.T) {
 	s.Request.Plugins = []contract.Plugin{{Name: "multus", Version: "v1", Intent: "y"}}
 	if step := Next(s, now); step.Do != StartRun || step.Operation != contract.OperationPlugins {
 		t.Errorf("after an edit: step %+v", step)
-	}
-}
-
-// TestUnconfirmedPlugins: what an earlier build has ignored is known from its condition, and then from the
-// rows of this build.
-func TestUnconfirmedPlugins(t *testing.T) {
-	p := &v1alpha1.Provisioning{}
-	p.Spec.KUDPlugins = []string{"multus", "nfd"}
-	if got := UnconfirmedPlugins(p); got != nil {
-		t.Errorf("a new object has %v", got)
-	}
-	p.Status.MarkPluginsInstalled("False", v1alpha1.ReasonPluginsNotSupported, "")
-	if diff := cmp.Diff([]string{"multus", "nfd"}, UnconfirmedPlugins(p)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	p.Status.MarkPluginsInstalled("False", v1alpha1.ReasonPluginsNotConfirmed, "")
-	p.Status.Plugins = []v1alpha1.PluginStatus{{Name: "multus", State: v1alpha1.PluginInstalled}, {Name: "nfd", State: v1alpha1.PluginUnconfirmed}}
-	if diff := cmp.Diff([]string{"nfd"}, UnconfirmedPlugins(p)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

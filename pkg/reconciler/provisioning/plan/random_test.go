@@ -566,7 +566,7 @@ func finish(s Seen, step Step, now time.Time) Seen {
 	}
 	if r.Upgrade != nil {
 		memory := *s.Memory
-		memory.Nodes, memory.Request = s.Memory.Stamped(r), r
+		memory.Nodes, memory.Request = s.Memory.Stamped(r), r.Spec
 		markUpgraded(memory.Nodes, r.Upgrade)
 		for i, n := range memory.Nodes {
 			if slices.Contains(r.Upgrade.Nodes, n.Name) {
@@ -579,7 +579,7 @@ func finish(s Seen, step Step, now time.Time) Seen {
 		return s
 	}
 	gone := slices.Clone(r.Lost)
-	memory := &contract.Installed{Request: r, Patched: s.Memory.Patched, Restored: s.Memory.Restored, RestoredBefore: s.Memory.RestoredBefore}
+	memory := &contract.Installed{Request: r.Spec, Patched: s.Memory.Patched, Restored: s.Memory.Restored, RestoredBefore: s.Memory.RestoredBefore}
 	if r.Restore != nil {
 		gone = r.Gone()
 		memory.SetRestored(r.Restore.Asked)
@@ -657,7 +657,7 @@ func TestNextReachesAFixpoint(t *testing.T) {
 		for ; steps < most; steps++ {
 			step := Next(s, now)
 			Report(p, s, step, nil, nil, now)
-			s.InstalledDigest, s.Restored, s.Plugins.Unconfirmed = p.Status.InstalledDigest, p.Status.Restore, UnconfirmedPlugins(p)
+			s.InstalledDigest, s.Restored = p.Status.InstalledDigest, p.Status.Restore
 			if step.Do == Stay || step.Do == Release {
 				break
 			}

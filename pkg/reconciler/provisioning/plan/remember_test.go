@@ -58,8 +58,7 @@ func TestRememberKeepsTheNamesOfEtcd(t *testing.T) {
 func TestRebuiltRecordOfAHalfPatchedNode(t *testing.T) {
 	half := &contract.Target{Patch: "monday"}
 	nodes := []contract.Node{{Name: "m", HostUID: "1"}, {Name: "w", HostUID: "2", Target: half}}
-	r := contract.Request{KubernetesVersion: "1.35.4", Members: nodes,
-		Upgrade: &contract.Upgrade{Nodes: []string{"m", "w"}, Narrow: &contract.Narrow{Variables: []string{"a"}}}}
+	r := contract.Request{Spec: contract.Spec{KubernetesVersion: "1.35.4"}, Record: contract.Record{Members: nodes}, Order: contract.Order{Upgrade: &contract.Upgrade{Nodes: []string{"m", "w"}, Narrow: &contract.Narrow{Variables: []string{"a"}}}}}
 	for state, want := range map[State]*contract.Target{
 		Succeeded: half,
 		Failed:    {Version: "1.35.4", Settings: r.Settings(), Variables: []string{"a"}, Patch: "monday"},

@@ -19,14 +19,11 @@ func reportPlugins(status *v1alpha1.ProvisioningStatus, s Seen) {
 	if s.Plugins.Problem != "" && s.Complete() { // what is requested is not known
 		return
 	}
-	unconfirmed := s.unconfirmedPlugins()
 	status.Plugins = nil
 	for _, p := range s.Request.Plugins {
 		row := v1alpha1.PluginStatus{Name: p.Name, Version: p.Version, State: v1alpha1.PluginPending, Message: p.Skip, NeededBy: p.NeededBy}
 		if seen := s.Plugins.row(p.Name); seen != nil {
 			fillPlugin(&row, *seen)
-		} else if slices.Contains(unconfirmed, p.Name) {
-			row.State, row.Message = v1alpha1.PluginUnconfirmed, "an earlier version of BPA ignored this plugin"
 		}
 		status.Plugins = append(status.Plugins, row)
 	}
@@ -59,9 +56,6 @@ func (c conditions) pluginsInstalled() (corev1.ConditionStatus, string, string) 
 		return corev1.ConditionFalse, ReasonPlugins, cut(s.Plugins.Problem, longestMessage)
 	case len(s.Request.Plugins)+len(s.surplusPlugins()) == 0:
 		return corev1.ConditionTrue, v1alpha1.ReasonNoPlugins, "spec.KUDPlugins is empty"
-	case len(s.unconfirmedPlugins()) > 0:
-		return corev1.ConditionFalse, v1alpha1.ReasonPluginsNotConfirmed, fmt.Sprintf("not installed: %s, because an earlier version of BPA ignored plugins. `kubectl bpa retry -n %s %s` installs them",
-			some(s.unconfirmedPlugins(), ", "), s.Namespace, s.Name)
 	case c.pluginsFail():
 		return corev1.ConditionFalse, c.status.Failure.Reason, c.failureText()
 	case s.installing():

@@ -45,7 +45,6 @@ func reportRestore(status *v1alpha1.ProvisioningStatus, s Seen) {
 
 // rememberRestore completes a rebuilt record. A run that has touched hosts may have begun the restore.
 func (s *Seen) rememberRestore() {
-	s.Memory.Request.Restore = nil
 	newest := s.Newest()
 	if s.Restored != nil {
 		switch s.Restored.State {

@@ -47,7 +47,7 @@ type Seen struct {
 	Changes    []string
 	Revertible bool
 	// Started is the request of the newest run, which nobody can change. It is the zero value if there is no run, if a
-	// user has deleted the request, or if an earlier build of BPA started the run.
+	// user has deleted the request, or has made the run.
 	Started contract.Request
 	// Removal is what the run LastChange was to remove; nil: nothing, or it is not known.
 	Removal *contract.Removal
@@ -112,11 +112,10 @@ type Seen struct {
 	// none is needed. Steps that need no host then do not wait for one: see WithoutSpare.
 	NoSpare string
 	// States has the states of hosts that the task kubespray has recorded. Recorded means that this
-	// record exists; otherwise an older build of BPA started the runs.
+	// record exists; otherwise it is lost, or no run has begun to change a host.
 	States   contract.HostStates
 	Recorded bool
-	// Touched means that a playbook of an older build has reached a host, so that something may be
-	// installed there. It has a meaning only if Recorded is false.
+	// Touched means that a run has reached a host, so that something may be installed there. It has a meaning only if Recorded is false.
 	Touched bool
 	// Hosts is the precondition that there is a suitable host for every requested node; nil: not
 	// checked, because no run is about to start.
@@ -160,12 +159,6 @@ type Seen struct {
 	// with Hosts.
 	PassOver []string
 	Failed   []FailedHost
-
-	// Unapplied means that the stored status is of a build that has refused a part of the present spec and
-	// has reported no upgrade: see Unapplied. Unconfirmed is the upgrade in the stored status that a user
-	// has not confirmed yet; empty: there is none.
-	Unapplied   bool
-	Unconfirmed string
 
 	// Numbered is the largest number of the runs in the status; 0: there was none.
 	Numbered int32
@@ -244,7 +237,7 @@ type Run struct {
 	Plugins               string   // contract.PluginsDigest of its request; empty: it has no plugins
 	Asked                 string   // contract.SoftwareRun.Asked of its request
 	Replaces              []string // the losses that the run repairs; each is the result of Loss.Key
-	SSHKey                SSHKey   // the key of the site when the run was started; empty: an older build of BPA did not record the key
+	SSHKey                SSHKey   // the key of the site when the run was started; empty: not known
 	Enrolls               bool     // the run installs the key of the cluster on its hosts
 
 	Generation int64 // generation of the Provisioning when the run was started; 0: not known
@@ -263,7 +256,7 @@ type Run struct {
 // Request identifies the ConfigMap with the request of a run.
 type Request struct {
 	Name string
-	UID  types.UID // empty: an earlier build of BPA started the run
+	UID  types.UID // empty: a user has made the run
 }
 
 // Task is one TaskRun of a run.

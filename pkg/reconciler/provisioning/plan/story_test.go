@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"knative.dev/pkg/apis"
@@ -106,7 +105,7 @@ type scene struct {
 func newScene() *scene {
 	w := &scene{
 		seen: Seen{
-			Namespace: "site", Name: "edge-1", Generation: 1, Digest: "one", Inputs: "one", Request: contract.Request{PodSubnet: "one"}, Slots: []string{"master-1", "worker-1"},
+			Namespace: "site", Name: "edge-1", Generation: 1, Digest: "one", Inputs: "one", Request: contract.Request{Spec: contract.Spec{PodSubnet: "one"}}, Slots: []string{"master-1", "worker-1"},
 			Limits: Limits{Attempts: 3, History: 2, Drain: 10 * time.Minute},
 			Hosts:  &Need{}, SSH: &Need{}, Recorded: true, States: contract.HostStates{},
 		},
@@ -158,9 +157,6 @@ func (w *scene) happen(t *testing.T, words []string) {
 				w.seen.Request.Plugins[i].Version = arg(2)
 			}
 		}
-	case "ignored-by-older-build": // which has reported this in the status
-		w.p.Status.MarkPluginsInstalled(corev1.ConditionFalse, v1alpha1.ReasonPluginsNotSupported, "this version of BPA does not install KUD plugins yet")
-		w.p.Status.Plugins, w.seen.Plugins.Record, w.seen.Started.Plugins = nil, nil, nil
 	case "policy-replace":
 		w.seen.Replace = v1alpha1.ReplacePolicy(arg(1))
 	case "mac": // pins a node to a host; the hosts of this world have the MAC addresses mac-of-HOST
@@ -211,12 +207,6 @@ func (w *scene) happen(t *testing.T, words []string) {
 		}
 	case "record": // lost
 		w.seen.Memory = nil
-	case "upgraded": // an older build started the newest run, when nodes were installed on these hosts
-		w.seen.Memory, w.newest(t).Operation = nil, "replace"
-		w.seen.Started.Members, w.seen.Started.EtcdNext, w.seen.Started.Operation, w.seen.Started.Installed = nil, 0, "", words[1:]
-	case "refused-by-older-build": // which has reported this in the status, and knows no upgrades
-		w.p.Status.ObservedGeneration, w.p.Status.Upgrade = w.seen.Generation, nil
-		w.p.Status.MarkClusterInstalled(corev1.ConditionUnknown, ReasonSpecChanged, "the spec requests what BPA does not change in an installed cluster")
 	case "unlisted": // somebody removed the node from the list of nodes
 		w.seen.Nodes = slices.DeleteFunc(slices.Clone(w.seen.Nodes), func(n contract.Node) bool { return n.Name == arg(1) })
 	case "run-removed": // the run has written the record, but goes on
@@ -258,7 +248,7 @@ func (w *scene) happen(t *testing.T, words []string) {
 		w.seen.Deleting = true
 	case "policy":
 		w.seen.Retain = arg(1) == "Retain"
-	case "older": // an older build of BPA started the runs, which recorded nothing
+	case "unrecorded": // the states of the hosts are lost
 		w.seen.Recorded, w.seen.States = false, nil
 	case "reset": // the task kubespray has proved that these hosts are empty
 		for _, name := range words[1:] {
@@ -550,7 +540,7 @@ func (w *scene) remember() {
 	if w.seen.Memory != nil {
 		patched = w.seen.Memory.Patched
 	}
-	record := &contract.Installed{Request: r, Patched: patched}
+	record := &contract.Installed{Request: r.Spec, Patched: patched}
 	w.restored(record)
 	w.seen.Memory, w.seen.Rebuilt = record, false
 	w.seen.Memory.Nodes, w.seen.Memory.EtcdNext = inventory.Members(r, nodes)
@@ -583,8 +573,7 @@ func (w *scene) upgrade(names []string) {
 	}
 	if all {
 		memory.SettlePatched()
-		r.Upgrade, r.Operation, r.Members = nil, "", nil
-		memory.Request = r
+		memory.Request = r.Spec
 		for i := range memory.Nodes {
 			memory.Nodes[i].Version, memory.Nodes[i].Settings = "", ""
 		}
@@ -872,9 +861,7 @@ func (w *scene) describe() string {
 	w.seen.Restored = w.p.Status.Restore
 	w.seen.Remember(nil)
 	w.p.Generation = w.seen.Generation
-	w.seen.Unapplied, w.seen.Unconfirmed = Unapplied(w.p), UnconfirmedIn(&w.p.Status)
 	w.lookForBackups()
-	w.seen.Plugins.Unconfirmed = UnconfirmedPlugins(w.p)
 	w.ask()
 	if s := w.p.Status.Software; s != nil {
 		w.seen.Software.Answered = s.Asked

@@ -34,7 +34,7 @@ func (s Seen) markTargets(record []contract.Node) {
 	}
 	contract.CopyTargets(record, s.Started.Members, renewed)
 	u, newest := s.Started.Upgrade, s.Newest()
-	before := contract.Installed{Request: s.Started, Patched: s.Started.Patched}
+	before := contract.Installed{Request: s.Started.Spec, Patched: s.Started.Patched}
 	for i := range record {
 		switch {
 		case u == nil || !slices.Contains(u.Nodes, record[i].Name):
@@ -133,9 +133,6 @@ func reportUpgrade(status *v1alpha1.ProvisioningStatus, s Seen) {
 	status.Upgrade = &v1alpha1.UpgradeStatus{
 		From: p.From, To: p.To, Hop: p.Hop, Newest: p.Newest, Done: int32(p.Done), Total: int32(p.Total), Message: cut(message, longestMessage),
 		Patch: p.Patch, OnlyPatch: p.OnlyPatch,
-	}
-	if s.unconfirmedUpgrade() {
-		status.Upgrade.Unconfirmed = s.requestedLevel()
 	}
 }
 

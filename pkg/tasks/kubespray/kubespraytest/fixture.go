@@ -96,7 +96,7 @@ func New(t *testing.T, workers int) *Fixture {
 	}
 	w.In = session.Input{
 		Run: "edge-1-install-1", Playbook: "cluster.yml", HostsINI: []byte("[all]\n"), GroupVars: []byte("{}"), PrivateKey: file,
-		Request:      contract.Request{Provisioning: "edge-1", Namespace: "site", UID: "uid-of-edge-1", SSHUser: "root"},
+		Request:      contract.Request{Spec: contract.Spec{Provisioning: "edge-1", Namespace: "site", UID: "uid-of-edge-1", SSHUser: "root"}},
 		PlaybooksDir: playbooks, ScratchDir: t.TempDir(), ConnectLimit: 5 * time.Second, HealthLimit: 20 * time.Second, ProbeLimit: 5 * time.Second,
 		Poll: 20 * time.Millisecond,
 	}

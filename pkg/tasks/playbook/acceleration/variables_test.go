@@ -41,10 +41,10 @@ func TestExtraVars(t *testing.T) {
 		"a removal":                 {Names, contract.PlaybookRemove, contract.Request{}, map[string]any{}},
 		"more nodes":                {Names, contract.PlaybookScale, contract.Request{}, all},
 		"an upgrade":                {Names, contract.PlaybookUpgrade, contract.Request{}, map[string]any{}},
-		"a time limit of the user":  {Names, install, contract.Request{Vars: vars("kubeadm_init_timeout")}, but("kubeadm_init_timeout")},
-		"the user's way of images":  {Names, install, contract.Request{Vars: vars("download_run_once")}, map[string]any{}},
-		"the images of a plugin":    {Names, install, contract.Request{PluginVars: vars("download_container")}, map[string]any{}},
-		"images pulled by the user": {Names, install, contract.Request{Vars: vars("download_container")}, map[string]any{}},
+		"a time limit of the user":  {Names, install, contract.Request{Spec: contract.Spec{Vars: vars("kubeadm_init_timeout")}}, but("kubeadm_init_timeout")},
+		"the user's way of images":  {Names, install, contract.Request{Spec: contract.Spec{Vars: vars("download_run_once")}}, map[string]any{}},
+		"the images of a plugin":    {Names, install, contract.Request{Spec: contract.Spec{PluginVars: vars("download_container")}}, map[string]any{}},
+		"images pulled by the user": {Names, install, contract.Request{Spec: contract.Spec{Vars: vars("download_container")}}, map[string]any{}},
 	} {
 		if diff := cmp.Diff(test.want, ExtraVars(test.on, test.playbook, test.request)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
