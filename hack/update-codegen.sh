@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Regenerates all generated code and documents: deep copies, clients, listers, informers, the
-# reconciler skeleton, the CRDs and docs/api.md.
+# reconciler skeleton, the CRDs, docs/api.md and the copies in third_party.
 #   hack/update-codegen.sh [ROOT]
 # ROOT is the tree to write to. Default is this tree; verify-codegen.sh uses a copy.
 set -euo pipefail
@@ -48,3 +48,6 @@ done
 
 echo "API reference"
 go run ./hack/apidoc >docs/api.md
+
+echo "copies of code of others"
+hack/third-party.sh .

@@ -13,8 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	gotemplate "github.com/akraino-icn/bpa/third_party/cli-runtime/printers"
 )
 
 // reportVersion is the apiVersion of what a command makes itself, such as a plan. A script can refuse another one.
@@ -76,7 +79,7 @@ func (o *output) check() error {
 	if o.table() {
 		return nil
 	}
-	if _, err := o.flags.ToPrinter(); genericclioptions.IsNoCompatiblePrinterError(err) {
+	if _, err := o.printer(); genericclioptions.IsNoCompatiblePrinterError(err) {
 		return usageError(fmt.Errorf("--output is %q: the formats are %s", *o.flags.OutputFormat, strings.Join(o.formats(), ", ")))
 	} else if err != nil {
 		return usageError(fmt.Errorf("--output: %w", err))
@@ -104,11 +107,33 @@ func (o *output) isName() bool { return *o.flags.OutputFormat == formatName }
 
 // print writes an object in the requested format.
 func (o *output) print(out io.Writer, object runtime.Object) error {
-	printer, err := o.flags.ToPrinter()
+	printer, err := o.printer()
 	if err != nil {
 		return err
 	}
 	return printer.PrintObj(object, out)
+}
+
+// printer returns the printer of the requested format, as ToPrinter of the flags does. That one is not used because its templates
+// are executed by text/template (see the doc of third_party/go/template).
+func (o *output) printer() (printers.ResourcePrinter, error) {
+	f := o.flags
+	format := *f.OutputFormat
+	if *f.TemplatePrinterFlags.TemplateArgument != "" && !f.OutputFlagSpecified() {
+		format = "go-template"
+	}
+	if p, err := f.JSONYamlPrintFlags.ToPrinter(format); !genericclioptions.IsNoCompatiblePrinterError(err) {
+		return p, err
+	}
+	if f.NamePrintFlags != nil {
+		if p, err := f.NamePrintFlags.ToPrinter(format); !genericclioptions.IsNoCompatiblePrinterError(err) {
+			return p, err
+		}
+	}
+	if p, err := f.TemplatePrinterFlags.JSONPathPrintFlags.ToPrinter(format); !genericclioptions.IsNoCompatiblePrinterError(err) {
+		return p, err
+	}
+	return (*gotemplate.GoTemplatePrintFlags)(f.TemplatePrinterFlags.GoTemplatePrintFlags).ToPrinter(format)
 }
 
 // report returns what a command has made, with a kind of its own.

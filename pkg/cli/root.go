@@ -105,17 +105,35 @@ func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {
 		}
 	}
 	root.AddCommand(newOptions())
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), globalFlags, globalFlagsHint, 1))
+	root.SetUsageFunc(usage(root.UsageFunc()))
 	root.CompletionOptions.DisableDefaultCmd = true // it explains a program that nobody types: kubectl completes plugins
 	s.completeKubectl(root, flags)
 	return root
 }
 
-// The part of cobra's help that repeats the flags of kubectl for each command, and what is there instead.
-const (
-	globalFlags     = `{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}`
-	globalFlagsHint = `  kubectl's own, such as -n, --context and --as: kubectl bpa options`
-)
+// globalFlagsHint is in the help of each command, in the place of the flags of kubectl, which are the same in all commands.
+const globalFlagsHint = "  kubectl's own, such as -n, --context and --as: kubectl bpa options"
+
+// usage returns cobra's own function for the usage of a command, with globalFlagsHint. A template would do the same, but cobra
+// would have it executed by text/template (see the doc of third_party/go/template).
+func usage(own func(*cobra.Command) error) func(*cobra.Command) error {
+	return func(cmd *cobra.Command) error {
+		var text strings.Builder
+		out := cmd.OutOrStderr()
+		cmd.SetOut(&text)
+		err := own(cmd)
+		cmd.SetOut(out)
+		if err != nil {
+			return err
+		}
+		help := text.String()
+		if flags := strings.TrimRight(cmd.InheritedFlags().FlagUsages(), " \n"); flags != "" {
+			help = strings.Replace(help, flags, globalFlagsHint, 1)
+		}
+		_, err = fmt.Fprint(out, help)
+		return err
+	}
+}
 
 // newOptions lists the flags that all commands have, as kubectl options does.
 func newOptions() *cobra.Command {

@@ -27,6 +27,8 @@ var layers = []layer{
 	{folder: "pkg/apis/", foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis", "knative.dev/pkg/kmeta/", "github.com/robfig/cron/"}},
 	{folder: "pkg/digest/", foreign: []string{}},
 	{folder: "pkg/contract/", ours: []string{"pkg/digest/"}, foreign: []string{}},
+	// Copies of code of others, with the change that third_party/README.md explains.
+	{folder: "third_party/"},
 	{folder: "pkg/upgrade/", ours: []string{"pkg/contract/"}, foreign: []string{}},
 	{folder: "pkg/depot/protocol/", ours: []string{"pkg/digest/"}, foreign: []string{}},
 	{folder: "pkg/artifacts/", ours: []string{"pkg/depot/protocol/", "pkg/digest/"}, foreign: []string{"github.com/google/go-containerregistry/pkg/name/", "pault.ag/go/debian/dependency/", "pault.ag/go/debian/version/"}},
@@ -74,7 +76,7 @@ var layers = []layer{
 	{folder: "pkg/depot/client/", ours: []string{"pkg/artifacts/", "pkg/depot/protocol/"}},
 	{folder: "pkg/transfer/", ours: []string{"pkg/artifacts/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 	{folder: "pkg/plugin/pack/", ours: []string{"pkg/plugin/"}, foreign: []string{"github.com/opencontainers/"}},
-	{folder: "pkg/plugin/render/", ours: []string{"pkg/plugin/"}, foreign: []string{"helm.sh/helm/v3/pkg/", "k8s.io/apimachinery/pkg/", "sigs.k8s.io/yaml/"}},
+	{folder: "pkg/plugin/render/", ours: []string{"pkg/plugin/", "third_party/helm/"}, foreign: []string{"helm.sh/helm/v3/pkg/", "k8s.io/apimachinery/pkg/", "sigs.k8s.io/yaml/"}},
 	{folder: "pkg/plugin/cluster/", ours: []string{"pkg/plugin/", "pkg/contract/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/", "k8s.io/utils/", "github.com/fluxcd/cli-utils/pkg/kstatus/status/"}},
 	{folder: "pkg/bundle/", ours: []string{"pkg/artifacts/", "pkg/digest/", "pkg/transfer/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 
@@ -139,7 +141,7 @@ var layers = []layer{
 	{folder: "pkg/survey/", ours: []string{"pkg/contract/", "pkg/machine/", "pkg/ssh/", "pkg/tasks/node/"}, foreign: []string{"golang.org/x/sync/"}},
 	{folder: "pkg/adopt/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/contract/", "pkg/hosts/", "pkg/machine/", "pkg/ssh/", "pkg/survey/", "pkg/upgrade/"}, foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "sigs.k8s.io/yaml/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
-	{folder: "pkg/cli/", ours: []string{"pkg/access/", "pkg/admission/", "pkg/adopt/", "pkg/apis/", "pkg/backup/", "pkg/change/", "pkg/check/", "pkg/reconciler/provisioning/observe/", "pkg/reconciler/provisioning/plan/", "pkg/reconciler/provisioning/resources/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/plugin/", "pkg/runs/", "pkg/secretvars/", "pkg/settings/", "pkg/ssh/", "pkg/survey/", "pkg/tasks/etcd/", "pkg/tasks/node/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/"}},
+	{folder: "pkg/cli/", ours: []string{"pkg/access/", "pkg/admission/", "pkg/adopt/", "pkg/apis/", "pkg/backup/", "pkg/change/", "pkg/check/", "pkg/reconciler/provisioning/observe/", "pkg/reconciler/provisioning/plan/", "pkg/reconciler/provisioning/resources/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/plugin/", "pkg/runs/", "pkg/secretvars/", "pkg/settings/", "pkg/ssh/", "pkg/survey/", "pkg/tasks/etcd/", "pkg/tasks/node/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/", "third_party/cli-runtime/"}},
 
 	{folder: "cmd/", ours: []string{"pkg/"}},
 	{folder: "test/", ours: []string{"pkg/", "test/"}},
@@ -164,7 +166,7 @@ var layers = []layer{
 }
 
 func TestImportsGoOneWay(t *testing.T) {
-	for _, p := range append(imports(t, "../..", "./pkg/...", "./cmd/...", "./plugins/..."), imports(t, "../../bootstrap", "./...")...) {
+	for _, p := range append(imports(t, "../..", "./pkg/...", "./cmd/...", "./plugins/...", "./third_party/..."), imports(t, "../../bootstrap", "./...")...) {
 		own, ok := rowOf(p.PkgPath)
 		if !ok {
 			t.Errorf("%s has no rule: give it one in layers", p.PkgPath)
@@ -242,8 +244,8 @@ func TestPurePackagesReachNothing(t *testing.T) {
 		module + "pkg/depot/protocol":                    nothing,
 		module + "pkg/artifacts":                         nothing,
 		module + "pkg/change":                            nothing,
-		module + "pkg/plugin":                            append([]string{"helm.sh/helm/v3/pkg/engine"}, clients...),
-		module + "pkg/plugin/pack":                       append([]string{"helm.sh/helm/v3/pkg/engine"}, clients...),
+		module + "pkg/plugin":                            append([]string{module + "third_party/helm/engine"}, clients...),
+		module + "pkg/plugin/pack":                       append([]string{module + "third_party/helm/engine"}, clients...),
 		module + "pkg/upgrade":                           nothing,
 		module + "pkg/apis/bpa/v1alpha1":                 clients,
 		module + "pkg/settings":                          clients,
@@ -273,9 +275,9 @@ func TestDepotKnowsNoKubernetes(t *testing.T) {
 func TestProgramsStaySmall(t *testing.T) {
 	depcheck.AssertNoDependency(t, map[string][]string{
 		module + "cmd/depot":       {"k8s.io/client-go/kubernetes", "knative.dev/pkg/injection/sharedmain"},
-		module + "cmd/controller":  {"helm.sh/helm/v3/pkg/engine"}, // rendering a chart takes time and memory without a limit
-		module + "cmd/webhook":     {"helm.sh/helm/v3/pkg/engine"},
-		module + "cmd/kubectl-bpa": {"github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"},
+		module + "cmd/controller":  {module + "third_party/helm/engine"}, // rendering a chart takes time and memory without a limit
+		module + "cmd/webhook":     {module + "third_party/helm/engine"},
+		module + "cmd/kubectl-bpa": {"github.com/tektoncd/pipeline/pkg/apis/pipeline/v1", "helm.sh/helm/v3/pkg/engine"},
 		module + "cmd/kubespray":   {"knative.dev/pkg/injection/sharedmain", "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"},
 	})
 }

@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/akraino-icn/bpa/pkg/plugin"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/akraino-icn/bpa/pkg/plugin"
+	"github.com/akraino-icn/bpa/third_party/helm/engine"
 )
 
 // chartObjects renders a plugin's chart as "helm template" does for a release with the plugin's name

@@ -1,11 +1,11 @@
 package provisioning
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/observe"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+	"github.com/akraino-icn/bpa/pkg/runs/tekton"
 )
 
 // asked returns a client of an API server with the objects of the fixture, as kubectl bpa has it.
@@ -43,13 +44,26 @@ func (w *fixture) asked(t *testing.T) client.Client {
 	for _, cm := range observe.Pointers(maps.Items) {
 		b = b.WithObjects(cm)
 	}
-	for _, r := range observe.Pointers(runs.Items) {
-		b = b.WithObjects(r)
+	for _, r := range runs.Items {
+		b = b.WithObjects(asAnswered(t, r, &tekton.PipelineRun{}))
 	}
-	for _, r := range observe.Pointers(tasks.Items) {
-		b = b.WithObjects(r)
+	for _, r := range tasks.Items {
+		b = b.WithObjects(asAnswered(t, r, &tekton.TaskRun{}))
 	}
 	return b.Build()
+}
+
+// asAnswered decodes an object of Tekton as kubectl bpa does.
+func asAnswered[T client.Object](t *testing.T, object any, into T) T {
+	t.Helper()
+	text, err := json.Marshal(object)
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return into
 }
 
 // TestBothSeeTheSame: for the same objects, kubectl bpa sees what the controller sees.
