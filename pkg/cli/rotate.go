@@ -111,7 +111,7 @@ func afterRotation(old []byte) string {
 	if _, own := access.ParseUser(user); own && len(before.Leaf.Subject.Organization) == 0 {
 		return fmt.Sprintf("The cluster refuses the old user %s now: all earlier copies of the kubeconfig are useless.", user)
 	}
-	return fmt.Sprintf("Copies of the old kubeconfig work until %s: an older build of BPA made it, and its user %s has its rights from a group, which cannot be revoked for one user.",
+	return fmt.Sprintf("Copies of the old kubeconfig work until %s: its user %s is none of those that BPA makes, and has its rights from a group, which cannot be revoked for one user.",
 		before.Leaf.NotAfter.UTC().Format(time.DateOnly), clean(user))
 }
 
