@@ -31,8 +31,8 @@ type failures struct {
 
 // TestFailures checks what the status says of each obstacle that an installation can meet, from the
 // first to the last: no host fits, the depot lacks artifacts, the site must permit that they are copied
-// from the Internet, a machine has another operating system, its sshd is down, a check of the machine
-// fails, and the playbook fails.
+// from the Internet, the sshd of a machine is down, a check of the machine fails, it has another operating
+// system, and the playbook fails.
 // After each repair, the installation goes on. Upstream stops before the nodes pull, because nodes
 // must pull from the depot only.
 func TestFailures(t *testing.T) {
@@ -53,12 +53,13 @@ func TestFailures(t *testing.T) {
 
 	f.noHostFits()
 	s.Lab("add", "host-1", "--cpu", "8", "--memory", "16")
+	s.On("host-1", "systemd-run --quiet --unit=squatter python3 -m http.server 10250")
 	s.On("host-1", "systemctl stop ssh.service ssh.socket && sed -i.site 's/^VERSION_ID=.*/VERSION_ID=\"99\"/' /etc/os-release")
 	f.artifactsMissing(ref)
 	f.notPermitted(depot, index, up)
 	f.sshDown()
-	f.otherSystem()
 	f.checkFails()
+	f.otherSystem()
 	f.playbookFails()
 
 	f.edit(func(p *v1alpha1.Provisioning) { delete(p.Spec.Kubespray.Vars, "kubelet_max_pods") })
@@ -160,22 +161,10 @@ func (f *failures) sshDown() {
 	f.s.On("host-1", "systemctl start ssh.service")
 }
 
-// otherSystem: the operating system of a machine differs from the one in the spec. Nothing on it is changed.
-func (f *failures) otherSystem() {
-	f.t.Helper()
-	f.await("the wrong system to be found", 3*time.Minute, "InvalidRequest", v1alpha1.ConditionReady, "host-1", "runs debian-99", "spec.operatingSystem is "+osimage.NodeSystem)
-	if out := f.s.On("host-1", "ls /etc/kubernetes /etc/bpa 2>/dev/null || true"); out != "" {
-		f.t.Errorf("the host was changed: %s", out)
-	}
-	f.s.On("host-1", "mv /etc/os-release.site /etc/os-release")
-}
-
-// checkFails: a check of the machine ends the run before it changes the machine. The run is not repeated before a user
-// requests it.
+// checkFails: another program has the port of the kubelet. The check of it ends the run before it changes the machine, and the
+// run is not repeated before a user requests it.
 func (f *failures) checkFails() {
 	f.t.Helper()
-	f.s.On("host-1", "systemd-run --quiet --unit=squatter python3 -m http.server 10250")
-	f.edit(func(p *v1alpha1.Provisioning) { site.Var("kubelet_max_pods", json.RawMessage("500"))(p) }) // a new request
 	p, _ := f.await("the failed check", 4*time.Minute, "PreflightFailed", v1alpha1.ConditionReady, "master-1", "10250", "kubectl bpa retry edge-2")
 	if fail := p.Status.Failure; fail == nil || fail.NextAttempt != nil {
 		f.t.Errorf("failure %+v: want one that is not repeated", fail)
@@ -192,11 +181,21 @@ func (f *failures) checkFails() {
 	}
 }
 
+// otherSystem: the operating system of a machine differs from the one in the spec. Nothing on it is changed.
+func (f *failures) otherSystem() {
+	f.t.Helper()
+	f.await("the wrong system to be found", 3*time.Minute, "InvalidRequest", v1alpha1.ConditionReady, "host-1", "runs debian-99", "spec.operatingSystem is "+osimage.NodeSystem)
+	if out := f.s.On("host-1", "ls /etc/kubernetes /etc/bpa 2>/dev/null || true"); out != "" {
+		f.t.Errorf("the host was changed: %s", out)
+	}
+	f.s.On("host-1", "mv /etc/os-release.site /etc/os-release")
+}
+
 // playbookFails: the failure has the Ansible task, its node and its message. The playbook is repeated once,
-// without accelerations, and then not again, because a user must correct the spec. The spec has a variable since checkFails
-// that kubespray refuses.
+// without accelerations, and then not again, because a user must correct the spec.
 func (f *failures) playbookFails() {
 	f.t.Helper()
+	f.edit(func(p *v1alpha1.Provisioning) { site.Var("kubelet_max_pods", json.RawMessage("500"))(p) })
 	site.Await(f.s, &v1alpha1.ProvisioningList{}, "the failure that is not repeated", installLimit, func(p *v1alpha1.Provisioning) bool {
 		return site.NotReady("PlaybookFailed")(p) && p.Status.Failure != nil && p.Status.Failure.NextAttempt == nil
 	})

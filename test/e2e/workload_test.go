@@ -61,7 +61,7 @@ spec:
       tolerations:
       - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 5}
       - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 5}
-      - {key: `+poolTaint+`, operator: Exists} # of the node set of a year: the pods are to be on different nodes
+      - {key: ` + poolTaint + `, operator: Exists} # of the node set of a year: the pods are to be on different nodes
       containers:
       - name: web
         image: registry.k8s.io/coredns/coredns:v1.14.7
