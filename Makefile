@@ -182,6 +182,9 @@ else
 	go test ./test/e2e -tags e2e -run '^TestStandIn$$' -count=1 -v -timeout 20m
 	@echo 'LEFT OUT: all stories but TestStandIn, because this machine has no kubespray. To run them: make kubespray && make e2e'
 endif
+.PHONY: matrix
+matrix: up ## Evaluate kubespray's lists for each network plugin and operating system, and write docs/matrix.md (about 10 min)
+	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./test/matrix -tags kubespray -run TestMatrix -count=1 -v -timeout 60m -update
 .PHONY: ansible-core
 ansible-core: $(BPA_STATE)/cache/ansible-core/ansible_core-2.18.19.tar.gz
 $(BPA_STATE)/cache/ansible-core/ansible_core-2.18.19.tar.gz: test/ansible/requirements.txt hack/ansible-core.sh
