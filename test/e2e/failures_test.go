@@ -165,7 +165,7 @@ func (f *failures) sshDown() {
 // run is not repeated before a user requests it.
 func (f *failures) checkFails() {
 	f.t.Helper()
-	p, _ := f.await("the failed check", 4*time.Minute, "PreflightFailed", v1alpha1.ConditionReady, "master-1", "10250", "kubectl bpa retry edge-2")
+	p, _ := f.await("the failed check", 4*time.Minute, "PreflightFailed", v1alpha1.ConditionReady, "host-1", "check ports-free", "tcp/10250 (for the kubelet) by python3", "Nothing was changed on any host")
 	if fail := p.Status.Failure; fail == nil || fail.NextAttempt != nil {
 		f.t.Errorf("failure %+v: want one that is not repeated", fail)
 	}

@@ -123,7 +123,7 @@ func (s *ProvisioningStatus) IsReady() bool { return provisioningConditions.Mana
 func (s *ProvisioningStatus) NeedsNothing() bool {
 	for _, t := range readyNeeds {
 		c := s.GetCondition(t)
-		if t != ConditionClusterHealthy && !c.IsTrue() {
+		if t != ConditionClusterHealthy && !c.IsTrue() && !(t == ConditionPluginsInstalled && c == nil) { // nobody has asked for plugins yet
 			return false
 		}
 	}
@@ -215,7 +215,7 @@ func (s *ProvisioningStatus) summarize() {
 	for _, bad := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown} {
 		for _, t := range readyNeeds {
 			c := s.GetCondition(t)
-			if t == ConditionClusterHealthy && (c == nil || c.Reason == ReasonNotChecked) {
+			if t == ConditionClusterHealthy && (c == nil || c.Reason == ReasonNotChecked) || t == ConditionPluginsInstalled && c == nil {
 				continue
 			}
 			if c == nil {
