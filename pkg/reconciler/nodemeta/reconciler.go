@@ -95,7 +95,7 @@ func (r *Reconciler) update(ctx context.Context, p *v1alpha1.Provisioning, nodes
 	for _, n := range nodes {
 		changed, err := updateNode(ctx, kube, n)
 		if err != nil {
-			failed = fmt.Errorf("Node %s: %w", n.name, err)
+			failed = fmt.Errorf("node %s: %w", n.name, err)
 			break
 		}
 		if changed {

@@ -221,13 +221,13 @@ func TestFailures(t *testing.T) {
 		return a.(clientgotesting.PatchAction).GetName() == "w-2", nil, errors.New("admission denied\nby a webhook " + strings.Repeat("x", 1000))
 	})
 	err := w.reconcile()
-	if err == nil || !strings.HasPrefix(err.Error(), "Node w-2: admission denied by a webhook xx") || len(err.Error()) > mostFailure {
+	if err == nil || !strings.HasPrefix(err.Error(), "node w-2: admission denied by a webhook xx") || len(err.Error()) > mostFailure {
 		t.Errorf("error %v", err)
 	}
 	if event := <-w.recorder.Events; !strings.HasSuffix(event, "of w-1 are those of the spec and of the hosts again") {
 		t.Errorf("event %q", event)
 	}
-	if event := <-w.recorder.Events; !strings.HasPrefix(event, "Warning NodeMetadataNotApplied the labels, annotations and taints of nodes cannot be set: Node w-2: admission denied by a webhook") ||
+	if event := <-w.recorder.Events; !strings.HasPrefix(event, "Warning NodeMetadataNotApplied the labels, annotations and taints of nodes cannot be set: node w-2: admission denied by a webhook") ||
 		!strings.HasSuffix(event, ". BPA tries again") {
 		t.Errorf("event %q", event)
 	}

@@ -105,11 +105,6 @@ func JSON(t *testing.T, v any) []byte {
 	return text
 }
 
-// movable reports whether a drain evicts the pod. The fixture has no static pods and none that have ended.
-func movable(p *corev1.Pod) bool {
-	return !slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" })
-}
-
 // Own returns a change of a pod that lets an object of this kind own it.
 func Own(kind string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
