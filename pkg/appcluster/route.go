@@ -60,7 +60,7 @@ func (r *route) isDirect() bool {
 }
 
 // maxAnswer bounds one answer of the API server in bytes. It is large enough for the pods of about 2,000 nodes.
-// Whoever is root on a control plane can answer instead of its API server.
+// A user who is root on a control plane can answer instead of its API server.
 const maxAnswer = 64 << 20
 
 // boundAnswers bounds the answers of an API server. client-go bounds those of a watch itself, each object for itself.

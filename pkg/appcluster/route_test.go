@@ -64,7 +64,7 @@ func TestRoute(t *testing.T) {
 	}
 }
 
-// Whoever answers for the API server cannot fill the memory. A watch has no end, so only its objects are bounded, by client-go.
+// A program that answers instead of the API server cannot fill the memory. A watch has no end, so only its objects are bounded, by client-go.
 func TestAnswersAreBounded(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		part := []byte(strings.Repeat("x", 1<<20))
