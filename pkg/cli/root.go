@@ -35,7 +35,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 		IOStreams: streams,
 		now:       time.Now,
 		pace:      resetPace,
-		connect:   func() (*site, error) { return connect(flags) },
+		connect:   func() (*site, error) { return connect(flags, streams.ErrOut) },
 		dial:      node.DialSSH,
 		here:      visit.Here,
 	})

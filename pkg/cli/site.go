@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 
@@ -35,7 +36,8 @@ type site struct {
 	access clientcmd.ConfigAccess
 }
 
-func connect(flags *genericclioptions.ConfigFlags) (*site, error) {
+// connect returns the site of the user's kubeconfig. Warnings of the API server, such as those of BPA's webhook, go to errOut.
+func connect(flags *genericclioptions.ConfigFlags, errOut io.Writer) (*site, error) {
 	loader := flags.ToRawKubeConfigLoader()
 	namespace, _, err := loader.Namespace()
 	if err != nil {
@@ -45,6 +47,7 @@ func connect(flags *genericclioptions.ConfigFlags) (*site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig: %w\nName the kubeconfig of the bootstrap cluster with --kubeconfig or KUBECONFIG", err)
 	}
+	config.WarningHandler = rest.NewWarningWriter(errOut, rest.WarningWriterOptions{Deduplicate: true})
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
