@@ -5,10 +5,13 @@ package main
 import (
 	"log"
 
+	"github.com/go-logr/zapr"
 	"k8s.io/client-go/kubernetes"
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/injection/sharedmain"
+	"knative.dev/pkg/logging"
 	"knative.dev/pkg/signals"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/akraino-icn/bpa/pkg/prerequisites"
 	"github.com/akraino-icn/bpa/pkg/reconciler/access"
@@ -25,6 +28,9 @@ const component = "bpa-controller"
 
 func main() {
 	ctx := signals.NewContext()
+	// controller-runtime, whose cache reads the hosts, prints a stack trace if it has no logger.
+	logger, _ := logging.NewLogger("", "")
+	ctrllog.SetLogger(zapr.NewLogger(logger.Desugar()))
 	config := injection.ParseAndGetRESTConfigOrDie()
 	// The first run of a cluster creates about twenty small objects, and a site can start hundreds of runs at a time.
 	// The API server limits its own load, so a high limit does no harm.
