@@ -35,6 +35,8 @@ func keeper(t *testing.T, s *site.Site) {
 		}
 		t.Fatal(out)
 	}
+	// A test that was killed leaves the binding, because it has no namespace.
+	s.Kubectl("delete", "clusterrolebinding", s.Namespace+"-keeper", "--ignore-not-found")
 	s.Kubectl("create", "clusterrolebinding", s.Namespace+"-keeper", "--clusterrole=bpa-depot-writer", "--serviceaccount="+s.Namespace+":keeper")
 	t.Cleanup(func() { s.Kubectl("delete", "clusterrolebinding", s.Namespace+"-keeper") })
 }

@@ -136,6 +136,7 @@ func (f *failures) notPermitted(depot *depotAdmin, index v1.ImageIndex, up *upst
 	if digest := depot.digest(f.t); digest != "" {
 		f.t.Errorf("%s was copied to the depot without permission", digest)
 	}
+	f.s.Kubectl("delete", "clusterrolebinding", command[1], "--ignore-not-found") // a test that was killed leaves it
 	f.s.Kubectl(strings.Fields(command[0])[1:]...)
 	f.t.Cleanup(func() { f.s.Kubectl("delete", "clusterrolebinding", command[1]) })
 	site.Await(f.s, &v1alpha1.ProvisioningList{}, "all artifacts in the depot", 3*time.Minute, func(p *v1alpha1.Provisioning) bool {
