@@ -86,8 +86,9 @@ plugin: ## Build the kubectl plugin (kubectl bpa), with its completion
 ##@ Test
 
 # stories-TARGET are the Test functions of test/e2e that TARGET runs: each function is in exactly one of these
-# lines, which a test in test/architecture checks. make test runs those of e2e.
-stories-e2e           := TestInstall TestFailures TestDeleteInTheMiddle TestStandIn TestSeason
+# lines, which a test in test/architecture checks. make test runs those of e2e-install and e2e-season.
+stories-e2e-install   := TestInstall TestFailures TestDeleteInTheMiddle
+stories-e2e-season    := TestSeason TestStandIn
 stories-e2e-life      := TestChange
 stories-e2e-hosts     := TestStandby TestDeadHost TestKilled
 stories-e2e-upgrade   := TestUpgradeCluster
@@ -103,9 +104,8 @@ stories-test-year     := TestYear
 left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-same integration-long test-power test-boot test-ansible test-year
 
 empty :=
-# stories runs the stories of the target on real clusters, with a time limit ($(1)). Stories that are marked as parallel
-# run two at a time.
-stories = go test ./test/e2e -tags e2e -parallel 2 -run '^($(subst $(empty) ,|,$(stories-$@)))$$' -count=1 -v -timeout $(1)
+# stories runs the stories of the target on real clusters, one after the other, with a time limit ($(1)).
+stories = go test ./test/e2e -tags e2e -run '^($(subst $(empty) ,|,$(stories-$@)))$$' -count=1 -v -timeout $(1)
 # long runs and records a target that make test leaves out.
 long = @[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray && make up, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }; hack/tested.sh $@ $(stories)
 
@@ -169,19 +169,27 @@ first-hour-cluster: up plugin ## Run docs/first-hour.md from its first cluster o
 survival: build ## Kill, "reboot" and take down a second bootstrap machine in a sandbox
 	bootstrap/e2e/run
 
-e2e: up plugin ansible-core ## Test an installation with plugins and its reset, each failure that it can meet, a deletion in the middle, the stand-in, eight steps of a year
-	go test ./pkg/tasks/software ./pkg/tasks/playbook/acceleration -tags integration -run "Real|ModuleActions|Plugins" -count=1 -timeout 20m
-	go test ./pkg/operate/play -tags integration -run RealPrefetch -count=1 -timeout 5m
-	go test ./pkg/tasks/seedregistry ./pkg/tasks/backup ./pkg/tasks/playbook/acceleration -tags e2e -count=1 -v -timeout 20m
-	go test ./test/ansible -tags e2e -run TestImportant -count=1 -v -timeout 15m
+e2e: up plugin ansible-core ## Run the parts of e2e beside each other, because each waits for its clusters half of the time
 ifneq ($(KUBESPRAY),)
-	go test ./pkg/inventory ./pkg/tasks/playbook/acceleration -tags kubespray -run 'Kubesprays|OnKubespray' -count=1
-	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./pkg/upgrade ./pkg/secretvars -tags kubespray -run OnKubespray -count=1
-	$(call stories,50m)
+	@hack/parts.sh --beside $(parts-e2e)
 else
 	go test ./test/e2e -tags e2e -run '^TestStandIn$$' -count=1 -v -timeout 20m
-	@echo 'LEFT OUT: all stories but TestStandIn, because this machine has no kubespray. To run them: make kubespray && make e2e'
+	@echo 'LEFT OUT: all other tests of e2e, because this machine has no kubespray. To run them: make kubespray && make e2e'
 endif
+# The parts of e2e have about the same length. They need a kubespray, and a machine that make up plugin ansible-core has prepared.
+parts-e2e := e2e-season e2e-install e2e-ansible
+.PHONY: $(parts-e2e)
+e2e-season: ## Part of e2e: eight steps of a year, the stand-in, Softwares on real Debian and RPM packages
+	$(call stories,50m)
+	go test ./pkg/tasks/software ./pkg/tasks/playbook/acceleration -tags integration -run "Real|ModuleActions|Plugins" -count=1 -timeout 20m
+e2e-install: ## Part of e2e: an installation with plugins and its reset, each failure that it can meet, a deletion in the middle
+	$(call stories,50m)
+	go test ./pkg/tasks/seedregistry ./pkg/tasks/backup ./pkg/tasks/playbook/acceleration -tags e2e -count=1 -v -timeout 20m
+e2e-ansible: ## Part of e2e: the accelerations change no result of ansible-core's most important targets; kubespray's playbooks and lists
+	go test ./pkg/operate/play -tags integration -run RealPrefetch -count=1 -timeout 5m
+	go test ./test/ansible -tags e2e -run TestImportant -count=1 -v -timeout 15m
+	go test ./pkg/inventory ./pkg/tasks/playbook/acceleration -tags kubespray -run 'Kubesprays|OnKubespray' -count=1
+	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./pkg/upgrade ./pkg/secretvars -tags kubespray -run OnKubespray -count=1
 .PHONY: matrix
 matrix: up ## Evaluate kubespray's lists for each network plugin and operating system, and write docs/matrix.md (about 10 min)
 	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./test/matrix -tags kubespray -run TestMatrix -count=1 -v -timeout 60m -update

@@ -31,14 +31,19 @@ func TestEachStoryHasOneTarget(t *testing.T) {
 		return strings.Fields(string(found[1]))
 	}
 	leftOut, targets := line("left-out"), map[string][]string{}
+	inTest := line("parts-e2e")
 	for _, found := range regexp.MustCompile(`(?m)^stories-(\S+) *:=(.*)$`).FindAllSubmatch(text, -1) {
 		target := string(found[1])
 		for _, story := range strings.Fields(string(found[2])) {
 			targets[story] = append(targets[story], target)
 		}
 		recipe := regexp.MustCompile(`(?m)^` + target + `:.*\n(?:(?:\t|ifn?eq|else|endif).*\n)*?\t\$\(call (stories|long),`).FindSubmatch(text)
-		if want := slices.Contains(leftOut, target); recipe == nil || want != (string(recipe[1]) == "long") {
+		want := slices.Contains(leftOut, target)
+		if recipe == nil || want != (string(recipe[1]) == "long") {
 			t.Errorf("target %s, left out of make test: %t: its recipe does not run its stories with the right function (%q)", target, want, recipe)
+		}
+		if want == slices.Contains(inTest, target) {
+			t.Errorf("target %s is in both of left-out and parts-e2e, or in none of them", target)
 		}
 	}
 	want := map[string]int{}
@@ -52,8 +57,9 @@ func TestEachStoryHasOneTarget(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("number of targets of each story (-want +got):\n%s", diff)
 	}
-	if !regexp.MustCompile(`(?m)^test:.*\n\t@hack/parts\.sh .*\be2e( |$)`).Match(text) || len(want) == 0 {
-		t.Errorf("make test does not run e2e, or there are no stories: %v", slices.Sorted(maps.Keys(want)))
+	runs := regexp.MustCompile(`(?m)^test:.*\n\t@hack/parts\.sh .*\be2e( |$)(?s:.*)^e2e:.*\nifneq.*\n\t@hack/parts\.sh --beside \$\(parts-e2e\)$`)
+	if !runs.Match(text) || len(want) == 0 {
+		t.Errorf("make test does not run the parts of e2e, or there are no stories: %v", slices.Sorted(maps.Keys(want)))
 	}
 }
 

@@ -36,7 +36,6 @@ type failures struct {
 // After each repair, the installation goes on. Upstream stops before the nodes pull, because nodes
 // must pull from the depot only.
 func TestFailures(t *testing.T) {
-	t.Parallel()
 	s := site.New(t, "e2e-failures", 0, 2)
 	depot := siteDepot(t, s)
 	up := startUpstream(t, depot.address)
@@ -209,7 +208,6 @@ func (f *failures) playbookFails() {
 // When the same Provisioning is applied again, the pod of its playbook is killed inside kubeadm init
 // too. It becomes Ready without help, and not with the half-made control plane.
 func TestDeleteInTheMiddle(t *testing.T) {
-	t.Parallel()
 	s := site.New(t, "e2e-delete", 1, 0)
 	p := s.Apply(oneMaster(s, "edge-5"))
 	s.AwaitOn("host-1", insideKubeadm, installLimit)

@@ -15,7 +15,6 @@ import (
 // TestStandIn installs a cluster with the stand-in playbooks, as make demo does where kubespray cannot be
 // had. They only install: an edit that needs more fails at once, changes nothing, and says what to do.
 func TestStandIn(t *testing.T) {
-	t.Parallel()
 	s := site.New(t, "e2e-stand-in", 2, 0)
 	p := s.Apply(s.Provisioning("edge-3", masters(1), func(p *v1alpha1.Provisioning) {
 		p.Spec.Kubernetes.NetworkPlugin = "custom_cni" // the only one that the stand-in installs: test/lab/modules/network

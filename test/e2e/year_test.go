@@ -63,7 +63,6 @@ func TestYear(t *testing.T) {
 
 // TestSeason is a short year that each make test plays: see year.Season.
 func TestSeason(t *testing.T) {
-	t.Parallel()
 	y := newYear(t, "e2e-season", year.SeasonHosts, false)
 	y.world = year.New(year.Newest)
 	y.begin(false)
