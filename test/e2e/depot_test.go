@@ -77,6 +77,18 @@ func (d *depotAdmin) digest(t *testing.T) string {
 	return digest
 }
 
+// clear deletes what a test that was killed has left of the test's image.
+func (d *depotAdmin) clear(t *testing.T) {
+	t.Helper()
+	left := d.digest(t)
+	if left == "" {
+		return
+	}
+	if err := remote.Delete(d.Repository("e2e/connected").Digest(left), d.Remote()...); err != nil {
+		t.Fatalf("remove %s: %v", left, err)
+	}
+}
+
 // remove deletes the manifests of the test's image from the depot. The next garbage collection
 // removes the blobs.
 func (d *depotAdmin) remove(t *testing.T, index v1.ImageIndex) {

@@ -38,6 +38,7 @@ type failures struct {
 func TestFailures(t *testing.T) {
 	s := site.New(t, "e2e-failures", 0, 2)
 	depot := siteDepot(t, s)
+	depot.clear(t)
 	up := startUpstream(t, depot.address)
 	ref, index := up.publish(t, "e2e/connected:1")
 	t.Cleanup(func() { depot.remove(t, index) })
