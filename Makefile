@@ -180,16 +180,16 @@ endif
 parts-e2e := e2e-season e2e-install e2e-ansible
 .PHONY: $(parts-e2e)
 e2e-season: ## Part of e2e: eight steps of a year, the stand-in, Softwares on real Debian and RPM packages
-	$(call stories,50m)
-	go test ./pkg/tasks/software ./pkg/tasks/playbook/acceleration -tags integration -run "Real|ModuleActions|Plugins" -count=1 -timeout 20m
+	$(call stories,70m)
+	go test ./pkg/tasks/software ./pkg/tasks/playbook/acceleration -tags integration -run "Real|ModuleActions|Plugins" -count=1 -timeout 40m
 e2e-install: ## Part of e2e: an installation with plugins and its reset, each failure that it can meet, a deletion in the middle
-	$(call stories,50m)
-	go test ./pkg/tasks/seedregistry ./pkg/tasks/backup ./pkg/tasks/playbook/acceleration -tags e2e -count=1 -v -timeout 20m
+	$(call stories,70m)
+	go test ./pkg/tasks/seedregistry ./pkg/tasks/backup ./pkg/tasks/playbook/acceleration -tags e2e -count=1 -v -timeout 40m
 e2e-ansible: ## Part of e2e: the accelerations change no result of ansible-core's most important targets; kubespray's playbooks and lists
-	go test ./pkg/operate/play -tags integration -run RealPrefetch -count=1 -timeout 5m
-	go test ./test/ansible -tags e2e -run TestImportant -count=1 -v -timeout 15m
+	go test ./pkg/operate/play -tags integration -run RealPrefetch -count=1 -timeout 15m
+	go test ./test/ansible -tags e2e -run TestImportant -count=1 -v -timeout 40m
 	go test ./pkg/inventory ./pkg/tasks/playbook/acceleration -tags kubespray -run 'Kubesprays|OnKubespray' -count=1
-	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./pkg/upgrade ./pkg/secretvars -tags kubespray -run OnKubespray -count=1
+	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./pkg/upgrade ./pkg/secretvars ./test/recipes -tags kubespray -run OnKubespray -count=1 -timeout 40m
 .PHONY: matrix
 matrix: up ## Evaluate kubespray's lists for each network plugin and operating system, and write docs/matrix.md (about 10 min)
 	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./test/matrix -tags kubespray -run TestMatrix -count=1 -v -timeout 60m -update

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -66,8 +67,27 @@ func validateKubespray(k *v1alpha1.KubespraySpec) (errs *apis.FieldError) {
 			errs = errs.Also(problem("vars."+name, why, "%s cannot be set here", name))
 		}
 	}
-	errs = errs.Also(validateContainerManager(k.Vars))
+	errs = errs.Also(validateContainerManager(k.Vars)).Also(validateRegistryAuth(k))
 	return errs.Also(validateVarsFrom(k))
+}
+
+// registryAuth is a variable that kubespray v2.31.0 writes only into the configuration of containerd 1: see its
+// templates config-v1.toml.j2 and config.toml.j2. With containerd 2 it ignores it without a message.
+const registryAuth = "containerd_registry_auth"
+
+func validateRegistryAuth(k *v1alpha1.KubespraySpec) *apis.FieldError {
+	path := "vars." + registryAuth
+	if _, set := k.Vars[registryAuth]; !set {
+		at := slices.IndexFunc(k.VarsFrom, func(from v1alpha1.VarsSource) bool { return from.Variable == registryAuth })
+		if path = fmt.Sprintf("varsFrom[%d].variable", at); at < 0 {
+			return nil
+		}
+	}
+	if bytes.HasPrefix(k.Vars["containerd_version"].Raw, []byte(`"1.`)) {
+		return nil
+	}
+	return problem(path, "write an Authorization header in containerd_registries_mirrors, as the recipe in docs/day-one.md does",
+		"kubespray ignores %s with containerd 2, so nodes would pull without credentials", registryAuth)
 }
 
 // validateContainerManager refuses the other container runtimes of kubespray. They would pull from the Internet and not

@@ -33,7 +33,10 @@ func TestValidateVarsFrom(t *testing.T) {
 		"a variable twice":                 {"{varsFrom: [{secretRef: {name: a, key: x}, variable: b}, {secretRef: {name: c, key: x}, variable: b}]}", "b is already in varsFrom[0]: spec.kubespray.varsFrom[1]"},
 		"a mapping twice":                  {"{varsFrom: [{secretRef: {name: a}}, {secretRef: {name: a, key: vars.yaml}}]}", "key vars.yaml of Secret a is already in varsFrom[0]"},
 		"a variable that is also in vars":  {"{vars: {b: 1}, varsFrom: [{secretRef: {name: a, key: x}, variable: b}]}", "b is also in vars: spec.kubespray.varsFrom[0].variable"},
-		"a variable with a harmless value": {"{varsFrom: [{secretRef: {name: a, key: x}, variable: containerd_registry_auth}]}", ""},
+		"a variable with a harmless value": {"{varsFrom: [{secretRef: {name: a, key: x}, variable: registry_password}]}", ""},
+		"credentials in a Secret":          {"{varsFrom: [{secretRef: {name: a, key: x}, variable: containerd_registry_auth}]}", "ignores containerd_registry_auth with containerd 2, so nodes would pull without credentials: spec.kubespray.varsFrom[0].variable"},
+		"credentials":                      {"{vars: {containerd_registry_auth: []}}", "without credentials: spec.kubespray.vars.containerd_registry_auth"},
+		"credentials for containerd 1":     {"{vars: {containerd_registry_auth: [], containerd_version: 1.7.27}}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := CheckProvisioning(t.Context(), provisioning(t, "masters: [{m: {cpu: 1}}]\nkubespray: "+tc.kubespray))

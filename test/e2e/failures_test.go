@@ -38,7 +38,9 @@ type failures struct {
 func TestFailures(t *testing.T) {
 	s := site.New(t, "e2e-failures", 0, 2)
 	depot := siteDepot(t, s)
+	// A test that was killed leaves an image and the permission to copy it, which belong to no namespace.
 	depot.clear(t)
+	s.Kubectl("delete", "clusterrolebinding", s.Namespace+"-edge-2-seed-registry-bpa-depot-seeder", "--ignore-not-found")
 	up := startUpstream(t, depot.address)
 	ref, index := up.publish(t, "e2e/connected:1")
 	t.Cleanup(func() { depot.remove(t, index) })
@@ -132,11 +134,13 @@ func (f *failures) notPermitted(depot *depotAdmin, index v1.ImageIndex, up *upst
 	if command == nil {
 		f.t.Fatalf("the message does not contain the command that grants the permission: %s", message)
 	}
+	if name := f.s.Namespace + "-edge-2-seed-registry-bpa-depot-seeder"; command[1] != name {
+		f.t.Errorf("the binding is %s, want %s, which the test deletes when it begins", command[1], name)
+	}
 	f.expectNoHolder("nothing can be installed")
 	if digest := depot.digest(f.t); digest != "" {
 		f.t.Errorf("%s was copied to the depot without permission", digest)
 	}
-	f.s.Kubectl("delete", "clusterrolebinding", command[1], "--ignore-not-found") // a test that was killed leaves it
 	f.s.Kubectl(strings.Fields(command[0])[1:]...)
 	f.t.Cleanup(func() { f.s.Kubectl("delete", "clusterrolebinding", command[1]) })
 	site.Await(f.s, &v1alpha1.ProvisioningList{}, "all artifacts in the depot", 3*time.Minute, func(p *v1alpha1.Provisioning) bool {
