@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -68,12 +67,8 @@ func (s *session) patch(ctx context.Context, name string, o patchOptions) error 
 	}
 	value := s.now().UTC().Format(time.RFC3339)
 	before := p.DeepCopy()
-	if p.Annotations == nil {
-		p.Annotations = map[string]string{}
-	}
-	p.Annotations[contract.AnnotationPatch] = value
-	if err := o.dryRun.of(site).client.Patch(ctx, p, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("request a patch of %s: %w", p.Name, site.explain(err))
+	if err := o.dryRun.of(site).ask(ctx, p, contract.AnnotationPatch, value, "a patch"); err != nil {
+		return err
 	}
 	if o.dryRun.on() {
 		return s.previewed(ctx, site, p, "A patch of the operating systems of all nodes of "+p.Name+" can be requested")

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -54,12 +53,8 @@ func (s *session) testPlugin(ctx context.Context, name, plugin string, timeout t
 		return err
 	}
 	before := p.DeepCopy()
-	if p.Annotations == nil {
-		p.Annotations = map[string]string{}
-	}
-	p.Annotations[contract.AnnotationRetry] = s.now().UTC().Format(time.RFC3339Nano)
-	if err := d.of(site).client.Patch(ctx, p, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("request a run for the plugins of %s: %w", p.Name, site.explain(err))
+	if err := d.of(site).ask(ctx, p, contract.AnnotationRetry, s.stamp(), "a run for the plugins"); err != nil {
+		return err
 	}
 	if d.on() {
 		return s.unchanged("A test of plugin " + plugin + " in " + p.Name + " can be requested")

@@ -99,12 +99,8 @@ func (s *session) restore(ctx context.Context, name string, o restoreOptions) er
 		}
 	}
 	before := p.DeepCopy()
-	if p.Annotations == nil {
-		p.Annotations = map[string]string{}
-	}
-	p.Annotations[contract.AnnotationRestore] = value
-	if err := o.dryRun.of(site).client.Patch(ctx, p, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("request the restore of %s: %w", p.Name, site.explain(err))
+	if err := o.dryRun.of(site).ask(ctx, p, contract.AnnotationRestore, value, "the restore"); err != nil {
+		return err
 	}
 	if o.dryRun.on() {
 		return s.unchanged("The restore of " + p.Name + " from Backup " + o.from + " can be requested")

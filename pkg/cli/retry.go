@@ -69,12 +69,8 @@ func (s *session) retry(ctx context.Context, name string, o retryOptions) error 
 		_, _ = fmt.Fprintf(s.Out, "%s is active: nothing was changed. To stop it first:\n  %s\n", describeRun(active, s.now()), site.kubectl("bpa cancel "+p.Name, ""))
 	} else {
 		before := p.DeepCopy()
-		if p.Annotations == nil {
-			p.Annotations = map[string]string{}
-		}
-		p.Annotations[contract.AnnotationRetry] = s.now().UTC().Format(time.RFC3339Nano)
-		if err := o.dryRun.of(site).client.Patch(ctx, p, client.MergeFrom(before)); err != nil {
-			return fmt.Errorf("request another attempt of %s: %w", p.Name, site.explain(err))
+		if err := o.dryRun.of(site).ask(ctx, p, contract.AnnotationRetry, s.stamp(), "another attempt"); err != nil {
+			return err
 		}
 		if o.dryRun.on() {
 			return s.unchanged("Another attempt of " + p.Name + " can be requested")

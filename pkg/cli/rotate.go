@@ -26,14 +26,9 @@ func (s *session) rotate(ctx context.Context, site *site, name string, old []byt
 	if err := site.rotatable(p, old, s.now()); err != nil {
 		return nil, err
 	}
-	value := s.now().UTC().Format(time.RFC3339Nano)
-	before := p.DeepCopy()
-	if p.Annotations == nil {
-		p.Annotations = map[string]string{}
-	}
-	p.Annotations[contract.AnnotationRotateKubeconfig] = value
-	if err := site.client.Patch(ctx, p, client.MergeFrom(before)); err != nil {
-		return nil, fmt.Errorf("request a new user of the kubeconfig of %s: %w", name, site.explain(err))
+	value := s.stamp()
+	if err := site.ask(ctx, p, contract.AnnotationRotateKubeconfig, value, "a new user of the kubeconfig"); err != nil {
+		return nil, err
 	}
 	_, _ = fmt.Fprintf(s.ErrOut, "A new user of the kubeconfig of %s was requested.\n", name)
 	if running(p) && contract.OperationOf(p.Status.Run.Operation).Has(contract.TaskCollectKubeconfig) {

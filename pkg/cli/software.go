@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -190,20 +188,15 @@ func (s *session) requestSoftware(ctx context.Context, site *site, p *v1alpha1.P
 	case len(all) == 0:
 		return fmt.Errorf("no Software in namespace %s is for %s: create one with spec.cluster: %s", site.namespace, p.Name, p.Name)
 	}
-	value, what := s.now().UTC().Format(time.RFC3339Nano), "Another attempt for the software of %s was requested. It also repairs what was changed by hand."
+	value, what := s.stamp(), "Another attempt for the software of %s was requested. It also repairs what was changed by hand."
 	switch {
 	case o.check:
 		value, what = value+" "+contract.SoftwareCheck, "A look at the software of %s was requested. It changes no node."
 	case o.update:
 		value, what = value+" "+contract.SoftwareUpdate, "An update of the software of %s was requested, with the packages that are not updated automatically."
 	}
-	before := p.DeepCopy()
-	if p.Annotations == nil {
-		p.Annotations = map[string]string{}
-	}
-	p.Annotations[contract.AnnotationSoftware] = value
-	if err := o.dryRun.of(site).client.Patch(ctx, p, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("request a run for the software of %s: %w", p.Name, site.explain(err))
+	if err := o.dryRun.of(site).ask(ctx, p, contract.AnnotationSoftware, value, "a run for the software"); err != nil {
+		return err
 	}
 	if o.dryRun.on() {
 		return s.unchanged("A run for the software of " + p.Name + " can be requested")
