@@ -24,22 +24,17 @@ import (
 )
 
 type options struct {
-	provisioning, namespace          string
-	requestDir, inventoryDir, sshDir string
-	depot, tokenFile                 string
+	node.Workspaces
+	depot, tokenFile string
 }
 
 func main() {
 	var in installplugins.Input
 	var o options
-	flag.StringVar(&o.provisioning, "provisioning", "", "name of the Provisioning")
-	flag.StringVar(&o.namespace, "namespace", "", "namespace of the Provisioning")
+	o.Flags(flag.CommandLine)
 	flag.StringVar(&in.Run, "run", "", "name of the PipelineRun, stored with the progress")
 	flag.StringVar(&o.depot, "depot", "", "URL for reading from the depot; empty: the URL that nodes read from")
 	flag.StringVar(&o.tokenFile, "token-file", "", "file with the token for the depot")
-	flag.StringVar(&o.requestDir, "request-dir", "", "folder with "+contract.KeyRequest)
-	flag.StringVar(&o.inventoryDir, "inventory-dir", "", "folder with "+contract.KeyNodes+", "+contract.KeyHostsINI+" and "+contract.KeyGroupVars)
-	flag.StringVar(&o.sshDir, "ssh-dir", "", "folder with "+node.KeyFile)
 	flag.StringVar(&in.PlaybooksDir, "playbooks-dir", "/kubespray", "folder with kubespray's ansible.cfg")
 	flag.StringVar(&in.ScratchDir, "scratch-dir", os.TempDir(), "writable folder, preferably in memory: the private key is copied there")
 	flag.DurationVar(&in.ConnectLimit, "connect-limit", 15*time.Second, "how long the connection to a control plane may take")
@@ -51,7 +46,8 @@ func main() {
 	flag.Parse()
 
 	task.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
-		if err := o.fill(&in); err != nil {
+		var err error
+		if in.Cluster, err = o.Read(); err != nil {
 			return nil, err
 		}
 		ports, err := o.ports(in)
@@ -66,33 +62,12 @@ func main() {
 	})
 }
 
-// fill reads the workspaces.
-func (o options) fill(in *installplugins.Input) (err error) {
-	if in.Request, err = task.ReadRequest(o.requestDir, o.namespace, o.provisioning); err != nil {
-		return err
-	}
-	if in.Nodes, err = task.ReadMembers(o.inventoryDir, in.Request); err != nil {
-		return err
-	}
-	for _, file := range []struct {
-		dir, name string
-		into      *[]byte
-	}{
-		{o.sshDir, node.KeyFile, &in.PrivateKey}, {o.inventoryDir, contract.KeyHostsINI, &in.HostsINI}, {o.inventoryDir, contract.KeyGroupVars, &in.GroupVars},
-	} {
-		if *file.into, err = node.ReadFile(file.dir, file.name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (o options) ports(in installplugins.Input) (installplugins.Ports, error) {
-	maps, err := kube.ConfigMaps(o.namespace)
+	maps, err := kube.ConfigMaps(o.Namespace)
 	if err != nil {
 		return installplugins.Ports{}, err
 	}
-	known := kube.NewStore(maps, contract.KnownHostsName(o.provisioning))
+	known := kube.NewStore(maps, contract.KnownHostsName(o.Provisioning))
 	return installplugins.Ports{
 		Enter: func(ctx context.Context, in installplugins.Input, log io.Writer) (installplugins.Cluster, func(), error) {
 			return installplugins.Enter(ctx, in, appcluster.Ports{Dial: node.DialSSH, KnownHosts: known, Log: log})
@@ -101,8 +76,8 @@ func (o options) ports(in installplugins.Input) (installplugins.Ports, error) {
 		Catalog:    plugin.Shipped(),
 		Playbook:   process.Play,
 		KnownHosts: known,
-		Progress:   kube.NewStore(maps, contract.ProgressName(o.provisioning)),
-		Record:     kube.NewStore(maps, contract.PluginsName(o.provisioning)),
+		Progress:   kube.NewStore(maps, contract.ProgressName(o.Provisioning)),
+		Record:     kube.NewStore(maps, contract.PluginsName(o.Provisioning)),
 		Log:        os.Stdout, Now: time.Now,
 	}, nil
 }

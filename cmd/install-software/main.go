@@ -19,20 +19,11 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-type options struct {
-	provisioning, namespace          string
-	requestDir, inventoryDir, sshDir string
-}
-
 func main() {
 	var in installsoftware.Input
-	var o options
-	flag.StringVar(&o.provisioning, "provisioning", "", "name of the Provisioning")
-	flag.StringVar(&o.namespace, "namespace", "", "namespace of the Provisioning")
+	var workspaces node.Workspaces
+	workspaces.Flags(flag.CommandLine)
 	flag.StringVar(&in.Run, "run", "", "name of the PipelineRun, stored with the progress")
-	flag.StringVar(&o.requestDir, "request-dir", "", "folder with "+contract.KeyRequest)
-	flag.StringVar(&o.inventoryDir, "inventory-dir", "", "folder with "+contract.KeyNodes+", "+contract.KeyHostsINI+" and "+contract.KeyGroupVars)
-	flag.StringVar(&o.sshDir, "ssh-dir", "", "folder with "+node.KeyFile)
 	flag.StringVar(&in.PlaybooksDir, "playbooks-dir", "/kubespray", "folder with kubespray's ansible.cfg")
 	flag.StringVar(&in.ScratchDir, "scratch-dir", os.TempDir(), "writable folder, preferably in memory: the private key is copied there")
 	flag.DurationVar(&in.ConnectLimit, "connect-limit", 15*time.Second, "how long the connection to a control plane may take")
@@ -48,10 +39,11 @@ func main() {
 	flag.Parse()
 
 	task.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
-		if err := o.fill(&in); err != nil {
+		var err error
+		if in.Cluster, err = workspaces.Read(); err != nil {
 			return nil, err
 		}
-		ports, err := o.ports(in)
+		ports, err := ports(workspaces)
 		if err != nil {
 			return nil, err
 		}
@@ -63,33 +55,12 @@ func main() {
 	})
 }
 
-// fill reads the workspaces.
-func (o options) fill(in *installsoftware.Input) (err error) {
-	if in.Request, err = task.ReadRequest(o.requestDir, o.namespace, o.provisioning); err != nil {
-		return err
-	}
-	if in.Nodes, err = task.ReadMembers(o.inventoryDir, in.Request); err != nil {
-		return err
-	}
-	for _, file := range []struct {
-		dir, name string
-		into      *[]byte
-	}{
-		{o.sshDir, node.KeyFile, &in.PrivateKey}, {o.inventoryDir, contract.KeyHostsINI, &in.HostsINI}, {o.inventoryDir, contract.KeyGroupVars, &in.GroupVars},
-	} {
-		if *file.into, err = node.ReadFile(file.dir, file.name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (o options) ports(in installsoftware.Input) (installsoftware.Ports, error) {
-	maps, err := kube.ConfigMaps(o.namespace)
+func ports(w node.Workspaces) (installsoftware.Ports, error) {
+	maps, err := kube.ConfigMaps(w.Namespace)
 	if err != nil {
 		return installsoftware.Ports{}, err
 	}
-	known := kube.NewStore(maps, contract.KnownHostsName(o.provisioning))
+	known := kube.NewStore(maps, contract.KnownHostsName(w.Provisioning))
 	return installsoftware.Ports{
 		Enter: func(ctx context.Context, in installsoftware.Input, log io.Writer) (installsoftware.Cluster, func(), error) {
 			return installsoftware.Enter(ctx, in, appcluster.Ports{Dial: node.DialSSH, KnownHosts: known, Log: log})
@@ -102,8 +73,8 @@ func (o options) ports(in installsoftware.Input) (installsoftware.Ports, error) 
 		},
 		Playbook:   process.Play,
 		KnownHosts: known,
-		Progress:   kube.NewStore(maps, contract.ProgressName(o.provisioning)),
-		Record:     kube.NewStore(maps, contract.SoftwareName(o.provisioning)),
+		Progress:   kube.NewStore(maps, contract.ProgressName(w.Provisioning)),
+		Record:     kube.NewStore(maps, contract.SoftwareName(w.Provisioning)),
 		Log:        os.Stdout, Now: time.Now,
 	}, nil
 }

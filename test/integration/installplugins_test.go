@@ -83,9 +83,11 @@ func newPluginTask(t *testing.T) *pluginTask {
 	request.SSHPort = server.Port
 	known := &keys{data: map[string]string{contract.KeyKnownHosts: ssh.Pins{{UID: "u1", Host: "host-1", At: "10.0.0.1:22", Key: host.PublicKey()}}.String()}}
 	w.in = installplugins.Input{
-		Run: "edge-plugins-1", PrivateKey: file, ScratchDir: t.TempDir(),
-		Request:      request,
-		Nodes:        []contract.Node{{Name: "master-1", Host: "host-1", HostUID: "u1", Address: server.Address, Roles: []string{contract.RoleControlPlane}}},
+		Run: "edge-plugins-1", ScratchDir: t.TempDir(),
+		Cluster: node.Cluster{
+			Request: request, PrivateKey: file,
+			Nodes: []contract.Node{{Name: "master-1", Host: "host-1", HostUID: "u1", Address: server.Address, Roles: []string{contract.RoleControlPlane}}},
+		},
 		ConnectLimit: 10 * time.Second, SignLimit: 30 * time.Second, ReadyLimit: 20 * time.Second, TestLimit: 30 * time.Second, GoneLimit: 30 * time.Second,
 	}
 	w.ports = installplugins.Ports{

@@ -21,6 +21,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/client"
 	"github.com/akraino-icn/bpa/pkg/plugin"
 	"github.com/akraino-icn/bpa/pkg/plugin/cluster"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
@@ -150,13 +151,14 @@ func newFixture(t *testing.T) *fixture {
 	w := &fixture{t: t, catalog: catalog, now: time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC),
 		cluster: &fakeCluster{has: map[string]int{}, fails: map[string]error{}, tests: map[string]contract.PluginTest{}}}
 	w.in = Input{
-		Run: "edge-1-plugins-1", ScratchDir: t.TempDir(), PlaybooksDir: t.TempDir(), PrivateKey: []byte("key"), HostsINI: []byte("[all]\n"), GroupVars: []byte("{}"),
-		Request: contract.Request{Spec: contract.Spec{Provisioning: "edge-1", Namespace: "site", KubernetesVersion: "1.35.4", DepotURL: "http://depot.local"}},
-		Nodes: []contract.Node{
-			{Name: "master-1", Host: "host-1", HostUID: "uid-1", Address: "10.0.0.1", Roles: []string{contract.RoleControlPlane}},
-			{Name: "worker-1", Host: "host-2", HostUID: "uid-2", Address: "10.0.0.2", Roles: []string{contract.RoleWorker}},
-			{Name: "worker-2", Host: "host-3", HostUID: "uid-3", Address: "10.0.0.3", Roles: []string{contract.RoleWorker}},
-		},
+		Run: "edge-1-plugins-1", ScratchDir: t.TempDir(), PlaybooksDir: t.TempDir(),
+		Cluster: node.Cluster{PrivateKey: []byte("key"), HostsINI: []byte("[all]\n"), GroupVars: []byte("{}"),
+			Request: contract.Request{Spec: contract.Spec{Provisioning: "edge-1", Namespace: "site", KubernetesVersion: "1.35.4", DepotURL: "http://depot.local"}},
+			Nodes: []contract.Node{
+				{Name: "master-1", Host: "host-1", HostUID: "uid-1", Address: "10.0.0.1", Roles: []string{contract.RoleControlPlane}},
+				{Name: "worker-1", Host: "host-2", HostUID: "uid-2", Address: "10.0.0.2", Roles: []string{contract.RoleWorker}},
+				{Name: "worker-2", Host: "host-3", HostUID: "uid-3", Address: "10.0.0.3", Roles: []string{contract.RoleWorker}},
+			}},
 	}
 	w.play = func(_ context.Context, stdout io.Writer) int {
 		fmt.Fprintln(stdout, `{"_event":"v2_playbook_on_stats","stats":{"worker-1":{"ok":1,"changed":0,"failures":0,"unreachable":0,"skipped":0,"rescued":0,"ignored":0}}}`)

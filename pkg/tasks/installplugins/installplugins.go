@@ -15,6 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/client"
 	"github.com/akraino-icn/bpa/pkg/plugin"
 	"github.com/akraino-icn/bpa/pkg/plugin/cluster"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/playbook"
 	"github.com/akraino-icn/bpa/pkg/tasks/plugins"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -22,13 +23,8 @@ import (
 
 // Input holds the parameters of one run.
 type Input struct {
-	Run      string // name of the PipelineRun
-	Request  contract.Request
-	Nodes    []contract.Node
-	HostsINI []byte
-	// GroupVars are the variables of all hosts, as JSON.
-	GroupVars  []byte
-	PrivateKey []byte // private key of the SSH user, in PEM
+	node.Cluster
+	Run string // name of the PipelineRun
 	// PlaybooksDir has kubespray's ansible.cfg. ScratchDir is the only writable folder. The private key is
 	// copied there, so it should be in memory.
 	PlaybooksDir, ScratchDir string

@@ -16,6 +16,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/software"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -72,14 +73,14 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	w := &fixture{t: t, has: map[string]map[string]string{}, silent: map[string]bool{}, fails: map[string]string{}, states: map[string]State{}, drains: map[string]error{}, reboots: true}
 	w.in = Input{
-		Run: "edge-1-software-1", ScratchDir: t.TempDir(), PlaybooksDir: t.TempDir(), PrivateKey: []byte("key"), HostsINI: []byte("[all]\n"), GroupVars: []byte("{}"),
-		Request:    contract.Request{Spec: contract.Spec{Provisioning: "edge-1", Namespace: "site", DepotURL: "http://depot.local"}, Order: contract.Order{Software: &contract.SoftwareRun{Batch: 1, DrainSeconds: 60}}},
-		ReadyLimit: 5 * time.Second, Limits: software.DefaultLimits,
-		Nodes: []contract.Node{
-			{Name: "master-1", HostUID: "uid-1", Address: "10.0.0.1", Roles: []string{contract.RoleControlPlane}},
-			{Name: "worker-1", HostUID: "uid-2", Address: "10.0.0.2", Roles: []string{contract.RoleWorker}},
-			{Name: "worker-2", HostUID: "uid-3", Address: "10.0.0.3", Roles: []string{contract.RoleWorker}},
-		},
+		Run: "edge-1-software-1", ScratchDir: t.TempDir(), PlaybooksDir: t.TempDir(), ReadyLimit: 5 * time.Second, Limits: software.DefaultLimits,
+		Cluster: node.Cluster{PrivateKey: []byte("key"), HostsINI: []byte("[all]\n"), GroupVars: []byte("{}"),
+			Request: contract.Request{Spec: contract.Spec{Provisioning: "edge-1", Namespace: "site", DepotURL: "http://depot.local"}, Order: contract.Order{Software: &contract.SoftwareRun{Batch: 1, DrainSeconds: 60}}},
+			Nodes: []contract.Node{
+				{Name: "master-1", HostUID: "uid-1", Address: "10.0.0.1", Roles: []string{contract.RoleControlPlane}},
+				{Name: "worker-1", HostUID: "uid-2", Address: "10.0.0.2", Roles: []string{contract.RoleWorker}},
+				{Name: "worker-2", HostUID: "uid-3", Address: "10.0.0.3", Roles: []string{contract.RoleWorker}},
+			}},
 	}
 	for _, n := range w.in.Nodes {
 		w.has[n.Name] = map[string]string{}

@@ -123,7 +123,7 @@ func TestSparesAsksEtcd(t *testing.T) {
 	plane := func(i int) contract.Node {
 		return contract.Node{Name: fmt.Sprintf("master-%d", i), HostUID: fmt.Sprintf("uid-%d", i), Address: fmt.Sprintf("127.0.0.%d", i), Roles: []string{contract.RoleControlPlane}}
 	}
-	in := Input{PrivateKey: file, ConnectLimit: 5 * time.Second, CallLimit: 5 * time.Second, Request: contract.Request{Spec: contract.Spec{SSHUser: "root", SSHPort: server.Port}}}
+	in := Input{ConnectLimit: 5 * time.Second, CallLimit: 5 * time.Second, Cluster: node.Cluster{PrivateKey: file, Request: contract.Request{Spec: contract.Spec{SSHUser: "root", SSHPort: server.Port}}}}
 	pins := ssh.Pins{}.With(ssh.Pin{UID: "uid-1", Host: "host-1", At: fmt.Sprintf("127.0.0.1:%d", server.Port), Key: hostKey.PublicKey()})
 	known := &memory{data: map[string]string{contract.KeyKnownHosts: pins.String()}}
 	for i, want := range map[int]string{2: "", 3: "without it, only 1 of 3 members of etcd are healthy"} {

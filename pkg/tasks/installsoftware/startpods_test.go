@@ -51,8 +51,8 @@ func TestStartPodsOverSSH(t *testing.T) {
 		return api.Through(conn), nil
 	}
 	plane := contract.Node{Name: "master-1", HostUID: "uid-1", Address: "127.0.0.1", Roles: []string{contract.RoleControlPlane}}
-	in := Input{Nodes: []contract.Node{plane}, PrivateKey: file, ConnectLimit: 5 * time.Second, CallLimit: 5 * time.Second, ReadyLimit: 5 * time.Second,
-		Request: contract.Request{Spec: contract.Spec{SSHUser: "root", SSHPort: server.Port}}}
+	in := Input{ConnectLimit: 5 * time.Second, CallLimit: 5 * time.Second, ReadyLimit: 5 * time.Second, Cluster: node.Cluster{
+		Nodes: []contract.Node{plane}, PrivateKey: file, Request: contract.Request{Spec: contract.Spec{SSHUser: "root", SSHPort: server.Port}}}}
 	pins := ssh.Pins{}.With(ssh.Pin{UID: "uid-1", Host: "host-1", At: fmt.Sprintf("127.0.0.1:%d", server.Port), Key: hostKey.PublicKey()})
 	known := &memory{data: map[string]string{contract.KeyKnownHosts: pins.String()}}
 	failed, err := StartPods(t.Context(), in, dial, known, []string{"worker-1"}, io.Discard)
