@@ -106,6 +106,8 @@ left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e
 empty :=
 # stories runs the stories of the target on real clusters, one after the other, with a time limit ($(1)).
 stories = go test ./test/e2e -tags e2e -run '^($(subst $(empty) ,|,$(stories-$@)))$$' -count=1 -v -timeout $(1)
+# proved leaves out a long test whose files have not changed since it passed: see the script.
+proved := hack/proved.sh
 # long runs and records a target that make test leaves out.
 long = @[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray && make up, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }; hack/tested.sh $@ $(stories)
 
@@ -145,8 +147,9 @@ integration: build ## Test with real servers and clients: kube-apiserver, Metal3
 	$(call debian,losetup,mount)
 	go test -C bootstrap ./power -tags integration -count=1 -timeout 10m
 	go test ./test/integration/... -tags integration -skip $(slow) -count=1 -timeout 40m
-	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket -tags integration -count=1 -timeout 25m
-	go test ./cmd/depot -tags integration -run TusClient -count=1 -timeout 10m
+	$(proved) depot -tags integration -deps './test/conformance/... ./test/clients/... ./pkg/depot/store/bucket ./cmd/depot' -- \
+	  $(SHELL) -ec 'go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket -tags integration -count=1 -timeout 25m; \
+	    go test ./cmd/depot -tags integration -run TusClient -count=1 -timeout 10m'
 test-icn: build ## Test that ICN's own files apply unchanged: ICN=<checkout of akraino-edge-stack/icn at 95ca9e91>
 	@[ -d "$(ICN)/cmd/bpa-operator" ] || { echo 'Set ICN to a checkout of github.com/akraino-edge-stack/icn at commit 95ca9e91, the last one with its operator.'; exit 1; }
 	ICN=$(abspath $(ICN)) go test -tags icn ./pkg/apis/bpa/v1alpha1 ./pkg/reconciler/provisioning/plan -run ICN -count=1
@@ -167,7 +170,7 @@ first-hour-cluster: up plugin ## Run docs/first-hour.md from its first cluster o
 	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go build -o "$$dir/" ./test/firsthour && \
 	  page=$(CURDIR)/docs/first-hour.md && cd "$$dir" && ./firsthour -from "A cluster" "$$page"
 survival: build ## Kill, "reboot" and take down a second bootstrap machine in a sandbox
-	bootstrap/e2e/run
+	$(proved) survival -C bootstrap -deps ./... -files bootstrap -- bootstrap/e2e/run
 
 e2e: up plugin ansible-core ## Run the parts of e2e beside each other, because each waits for its clusters half of the time
 ifneq ($(KUBESPRAY),)
@@ -179,17 +182,22 @@ endif
 # The parts of e2e have about the same length. They need a kubespray, and a machine that make up plugin ansible-core has prepared.
 parts-e2e := e2e-season e2e-install e2e-ansible
 .PHONY: $(parts-e2e)
-e2e-season: ## Part of e2e: eight steps of a year, the stand-in, Softwares on real Debian and RPM packages
+e2e-season: ## Part of e2e: eight steps of a year, the stand-in
 	$(call stories,70m)
-	go test ./pkg/tasks/software ./pkg/tasks/playbook/acceleration -tags integration -run "Real|ModuleActions|Plugins" -count=1 -timeout 40m
 e2e-install: ## Part of e2e: an installation with plugins and its reset, each failure that it can meet, a deletion in the middle
 	$(call stories,70m)
-	go test ./pkg/tasks/seedregistry ./pkg/tasks/backup ./pkg/tasks/playbook/acceleration -tags e2e -count=1 -v -timeout 40m
-e2e-ansible: ## Part of e2e: the accelerations change no result of ansible-core's most important targets; kubespray's playbooks and lists
+	go test ./pkg/tasks/seedregistry ./pkg/tasks/backup -tags e2e -count=1 -v -timeout 40m
+e2e-ansible: ## Part of e2e: Softwares on real Debian and RPM packages; the accelerations change no result of Ansible; kubespray's playbooks and lists
 	go test ./pkg/operate/play -tags integration -run RealPrefetch -count=1 -timeout 15m
-	go test ./test/ansible -tags e2e -run TestImportant -count=1 -v -timeout 40m
-	go test ./pkg/inventory ./pkg/tasks/playbook/acceleration -tags kubespray -run 'Kubesprays|OnKubespray' -count=1
+	go test ./pkg/inventory -tags kubespray -run 'Kubesprays|OnKubespray' -count=1
 	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./pkg/upgrade ./pkg/secretvars ./test/recipes -tags kubespray -run OnKubespray -count=1 -timeout 40m
+	$(proved) software -files 'pkg/tasks/software pkg/tasks/playbook' -- \
+	  go test ./pkg/tasks/software -tags integration -run "Real|ModuleActions" -count=1 -timeout 40m
+	$(proved) accelerations -files 'pkg/tasks/playbook pkg/ansible test/ansible hack/ansible-core.sh' -- \
+	  $(SHELL) -ec 'go test ./pkg/tasks/playbook/acceleration -tags integration -run "Real|Plugins" -count=1 -timeout 40m; \
+	    go test ./pkg/tasks/playbook/acceleration -tags e2e -count=1 -v -timeout 40m; \
+	    go test ./pkg/tasks/playbook/acceleration -tags kubespray -run "Kubesprays|OnKubespray" -count=1; \
+	    go test ./test/ansible -tags e2e -run TestImportant -count=1 -v -timeout 40m'
 .PHONY: matrix
 matrix: up ## Evaluate kubespray's lists for each network plugin and operating system, and write docs/matrix.md (about 10 min)
 	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./test/matrix -tags kubespray -run TestMatrix -count=1 -v -timeout 60m -update
