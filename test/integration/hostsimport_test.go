@@ -28,10 +28,17 @@ func TestImportOfHosts(t *testing.T) {
 	admin := resetClient(t, "")
 	t.Cleanup(func() { _, _ = kubectl(t, "", "delete", "baremetalhosts", "--all", "-n", importing, "--timeout=20s") })
 
+	must(t, "", "create", "clusterrolebinding", "importer", "--clusterrole=cluster-admin", "--user=ada")
+	t.Cleanup(func() { _, _ = kubectl(t, "", "delete", "clusterrolebinding", "importer") })
+
 	expect := func(user string, want int, args []string, texts ...string) {
 		t.Helper()
 		var out bytes.Buffer
-		code := commandAs(t, user, importing, &out, append([]string{"hosts", "import"}, args...)...)
+		namespace := importing
+		if user == "ada" { // who sees all namespaces, and imports into another one
+			namespace = "default"
+		}
+		code := commandAs(t, user, namespace, &out, append([]string{"hosts", "import"}, args...)...)
 		for _, text := range texts {
 			if code != want || !strings.Contains(out.String(), text) {
 				t.Errorf("%s of %s: exit code %d, want %d, and %q in:\n%s", args, user, code, want, text, &out)
@@ -56,7 +63,7 @@ func TestImportOfHosts(t *testing.T) {
 		if after := versions(t); after != before {
 			t.Errorf("the second import of %s has written objects:\n%s\n%s", name, before, after)
 		}
-		expect("", 1, []string{file, "-n", "default"}, "nothing was imported", "of namespace importing has this name", "of namespace importing has this BMC")
+		expect("ada", 1, []string{file}, "nothing was imported", "of namespace importing has this name", "of namespace importing has this BMC")
 		if name == "hosts.yaml" {
 			changedRow(t, admin, expect)
 		}
@@ -92,7 +99,7 @@ func changedRow(t *testing.T, admin client.Client, expect func(string, int, []st
 	}
 	before := versions(t)
 	bad := string(text) + "- {name: node4, bmc: {address: \"ilo9://10.0.0.1\", username: a, password: change-me-4}}\n- {name: node5, bmc: {address: \"ipmi://10.10.110.12\", username: a}}\n"
-	expect("ida", 1, []string{write(bad)}, "nothing was imported", "has 3 errors", "node4: bmc.address: Metal3 has no driver for ilo9", "node5: bmc.address: node2 in line", "node5: bmc.password: it is missing")
+	expect("ida", 1, []string{write(bad)}, "nothing was imported", "has 3 errors", "node4: bmc.address: Metal3 has no driver for ilo9", "node5: bmc.address: host node2 of namespace importing has this BMC", "node5: bmc.password: it is missing")
 	if after := versions(t); after != before {
 		t.Errorf("a file with bad rows has changed\n%s\nto\n%s", before, after)
 	}
