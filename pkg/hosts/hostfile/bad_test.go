@@ -42,7 +42,7 @@ var badFiles = []struct{ name, file, text, want string }{
 	{"no server in the list", "f.yaml", "nodes:\n- node1\n", "line 2: this is no server"},
 	{"broken JSON", "f.json", "{\"nodes\": [\n{\"name\": \"a\", \"password\": \"" + secret + "\n", "line 2: this is not valid JSON"},
 	{"text after JSON", "f.json", "{\"nodes\": []}\n}", "line 2: this is not valid JSON"},
-	{"deep JSON", "f.json", strings.Repeat("[", 100), "line 1: this is not valid JSON"},
+	{"deep JSON", "f.json", `{"nodes": ` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}", "line 1: this is not valid JSON"},
 	{"broken YAML", "f.yaml", "nodes:\n- name: a\n  password: \"" + secret + "\n", "this is not valid YAML: correct the syntax near this line; a value"},
 	{"password with an asterisk", "f.yaml", "nodes:\n- {name: a, password: *" + secret + "}\n", "this is not valid YAML"},
 	{"password with an ampersand", "f.yaml", "nodes:\n- name: a\n  password: &" + secret + "\n", "line 3: anchors, aliases and tags are not read: put a value that begins with &, * or ! into quotes"},
