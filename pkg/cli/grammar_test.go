@@ -338,7 +338,7 @@ func TestImpersonationOnTheWire(t *testing.T) {
 	commands := map[string]string{
 		"status": "edge-1", "watch": "edge-1", "history": "edge-1", "plan": "edge-1", "kubeconfig": "edge-1", "software": "edge-1", "retry": "edge-1",
 		"cancel": "edge-1", "pause": "edge-1", "resume": "edge-1", "patch": "edge-1", "backup": "edge-1 --name=b", "backups": "", "restore": "edge-1 --from=b --yes",
-		"hosts": "", "hosts reset": "host-1 --yes", "hosts attach": "host-1", "plugins test": "edge-1 multus", "depot images-in-use": "", "depot gc": "", "depot usage": "",
+		"hosts": "", "hosts reset": "host-1 --yes", "hosts attach": "host-1", "hosts import": "../../docs/examples/hosts/hosts.yaml", "plugins test": "edge-1 multus", "depot images-in-use": "", "depot gc": "", "depot usage": "",
 		"events": "edge-1", "logs": "edge-1", "diff": "-f ../../config/samples/provisioning.yaml", "env": "edge-1",
 		"check": "-f ../../config/samples/provisioning.yaml", "check hosts": "", "check site": "", "adopt": "edge-1", "create": "edge-1 --control-planes=1", "scale": "edge-1 --set=pool=2", "upgrade": "edge-1 --to=1.35.5",
 	}

@@ -74,7 +74,7 @@ and the exit code is 3.`,
 	completeArgs(cmd)
 	o.scope.add(cmd)
 	o.output.add(cmd, formatName)
-	cmd.AddCommand(newHostsReset(s), newHostsAttach(s))
+	cmd.AddCommand(newHostsImport(s), newHostsReset(s), newHostsAttach(s))
 	return cmd
 }
 

@@ -66,6 +66,10 @@ const (
 	AnnotationDetachedByRestore = "bpa.akraino.org/restored-by-machine"
 	RestoredPaused              = "bpa-machine-restore"
 	RestoredDetached            = `{"deleteAction":"delay","force":true}`
+	// AnnotationImportedLabels is on a host that `kubectl bpa hosts import` has made or changed: the names of the labels that it
+	// has set, with commas. AnnotationImportedHost is on a Secret that it has made, with the name of the host.
+	AnnotationImportedLabels = "bpa.akraino.org/imported-labels"
+	AnnotationImportedHost   = "bpa.akraino.org/imported-host"
 	// AnnotationUsedBy is on a host on which a playbook of BPA has run since the host was last reset
 	// or received its operating system. Its value is a User, whose cluster may still be on the host.
 	// Only this Provisioning can claim the host. The controller writes the annotation. It removes

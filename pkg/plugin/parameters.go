@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/nearest"
 )
 
 // Complete returns the user's parameters with the defaults of the plugin's schema. If there are
@@ -54,7 +56,7 @@ func (p Plugin) adviceFor(problem Problem) string {
 	if _, ok := p.schema.properties[name]; ok {
 		return fmt.Sprintf(`see "kubectl bpa plugins show %s"`, p.Name)
 	}
-	if near := nearest(name, names); near != "" {
+	if near := nearest.Name(name, names); near != "" {
 		return fmt.Sprintf("use %s", near)
 	}
 	if len(names) == 0 {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/nearest"
 )
 
 // Kind is the kind of a Problem.
@@ -100,39 +102,4 @@ func (c Catalog) instead(name string) string {
 
 // Nearest returns the name of a plugin that can be installed and whose name differs little from name;
 // empty: none does.
-func (c Catalog) Nearest(name string) string { return nearest(name, c.live()) }
-
-// nearest returns the name with the smallest edit distance, if that is at most a third of its length.
-func nearest(name string, names []string) (best string) {
-	if len(name) > 2*maxName {
-		return ""
-	}
-	smallest := max(1, len(name)/3) + 1
-	for _, candidate := range names {
-		if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d < smallest {
-			best, smallest = candidate, d
-		}
-	}
-	return best
-}
-
-// distance is the Levenshtein distance in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
-}
+func (c Catalog) Nearest(name string) string { return nearest.Name(name, c.live()) }

@@ -26,6 +26,7 @@ var layers = []layer{
 	// The types: whoever reads or writes our objects gets nothing else of this repository.
 	{folder: "pkg/apis/", foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis", "knative.dev/pkg/kmeta/", "github.com/robfig/cron/"}},
 	{folder: "pkg/digest/", foreign: []string{}},
+	{folder: "pkg/nearest/", foreign: []string{}},
 	{folder: "pkg/contract/", ours: []string{"pkg/digest/"}, foreign: []string{}},
 	// Copies of code of others, with the change that third_party/README.md explains.
 	{folder: "third_party/"},
@@ -35,7 +36,7 @@ var layers = []layer{
 
 	// Plugins. The webhook and the controller read definitions; only tasks and kubectl bpa render them.
 	{folder: "plugins/", foreign: []string{}},
-	{folder: "pkg/plugin/", ours: []string{"plugins/", "pkg/artifacts/", "pkg/contract/", "pkg/digest/"}, foreign: []string{"k8s.io/kube-openapi/pkg/validation/", "sigs.k8s.io/yaml/"}},
+	{folder: "pkg/plugin/", ours: []string{"plugins/", "pkg/artifacts/", "pkg/contract/", "pkg/digest/", "pkg/nearest/"}, foreign: []string{"k8s.io/kube-openapi/pkg/validation/", "sigs.k8s.io/yaml/"}},
 	{folder: "pkg/admission/", ours: []string{"pkg/apis/", "pkg/plugin/", "pkg/upgrade/"}, foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis"}},
 	{folder: "pkg/settings/", ours: []string{"pkg/admission/", "pkg/apis/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/pkg/util/validation/"}},
 	{folder: "pkg/secretvars/", foreign: []string{"sigs.k8s.io/yaml/"}},
@@ -52,6 +53,7 @@ var layers = []layer{
 	{folder: "pkg/hosts/", ours: []string{"pkg/contract/"}, foreign: []string{}},
 	{folder: "pkg/hosts/assign/", ours: []string{"pkg/contract/", "pkg/hosts/"}, foreign: []string{}},
 	{folder: "pkg/hosts/networkdata/", ours: []string{"pkg/hosts/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
+	{folder: "pkg/hosts/hostfile/", ours: []string{"pkg/contract/", "pkg/hosts/", "pkg/nearest/"}, foreign: []string{"github.com/metal3-io/baremetal-operator/", "go.yaml.in/yaml/v3/", "k8s.io/api/", "k8s.io/apimachinery/"}},
 	{folder: "pkg/hosts/facts/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/hosts/imaging/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/hosts/claim/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
@@ -249,6 +251,7 @@ func TestPurePackagesReachNothing(t *testing.T) {
 		module + "pkg/upgrade":                           nothing,
 		module + "pkg/apis/bpa/v1alpha1":                 clients,
 		module + "pkg/settings":                          clients,
+		module + "pkg/hosts/hostfile":                    clients,
 		module + "pkg/software":                          clients,
 		module + "pkg/access":                            clients,
 		module + "pkg/contract/from":                     clients,
