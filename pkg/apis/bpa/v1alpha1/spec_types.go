@@ -192,7 +192,7 @@ type Acceleration struct {
 // ChecksSpec names the checks of hosts that are switched off. docs/checks.md describes them.
 type ChecksSpec struct {
 	// Disable are the checks that the next runs do not make.
-	// +kubebuilder:validation:items:Enum=answer;machine-id;product-uuid;mac-address;hostname;address;systemd;kernel;kernel-features;cgroup;cpus;memory;swap;selinux;apparmor;tools;package-lock;package-interrupted;clock;clock-drift;time-source;disk-space;disk-reserve;disk-pressure;mounts;etcd-fsync;default-route;resolver;resolver-loop;resolver-answer;ranges;mtu;mtu-path;ports-free;ports-reachable;udp-reachable;firewall;depot;depot-throughput
+	// +kubebuilder:validation:items:Enum=answer;machine-id;product-uuid;mac-address;hostname;address;systemd;kernel;kernel-features;cgroup;cpus;memory;swap;selinux;apparmor;tools;package-lock;package-interrupted;clock;clock-drift;time-source;disk-space;disk-reserve;disk-pressure;mounts;etcd-fsync;default-route;resolver;resolver-loop;resolver-answer;api-address;ranges;mtu;mtu-path;ports-free;ports-reachable;udp-reachable;firewall;depot;depot-throughput
 	// +listType=set
 	// +optional
 	Disable []string `json:"disable,omitempty"`
