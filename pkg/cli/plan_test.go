@@ -79,9 +79,13 @@ func more(p *v1alpha1.Provisioning) {
 
 func TestPlan(t *testing.T) {
 	for name, edit := range map[string]func(*v1alpha1.Provisioning){
-		"nothing":  func(*v1alpha1.Provisioning) {},
-		"mixed":    more,
-		"blocked":  func(p *v1alpha1.Provisioning) { p.Spec.PodSubnet = "10.9.0.0/16"; p.Spec.NodeSets[0].Count.Active = 3 },
+		"nothing": func(*v1alpha1.Provisioning) {},
+		"mixed":   more,
+		"blocked": func(p *v1alpha1.Provisioning) { p.Spec.PodSubnet = "10.9.0.0/16"; p.Spec.NodeSets[0].Count.Active = 3 },
+		"load-balancer": func(p *v1alpha1.Provisioning) {
+			p.Status.InstalledDigest = ""
+			p.Spec.Kubernetes.API = &v1alpha1.APISpec{Mode: v1alpha1.APIExternal, Address: "api.edge-1.example", Port: 8443}
+		},
 		"too-many": func(p *v1alpha1.Provisioning) { p.Spec.NodeSets[0].Count.Active = 9 },
 	} {
 		t.Run(name, func(t *testing.T) {
