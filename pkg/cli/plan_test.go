@@ -79,18 +79,29 @@ func more(p *v1alpha1.Provisioning) {
 
 func TestPlan(t *testing.T) {
 	for name, edit := range map[string]func(*v1alpha1.Provisioning){
-		"nothing": func(*v1alpha1.Provisioning) {},
-		"mixed":   more,
-		"blocked": func(p *v1alpha1.Provisioning) { p.Spec.PodSubnet = "10.9.0.0/16"; p.Spec.NodeSets[0].Count.Active = 3 },
-		"load-balancer": func(p *v1alpha1.Provisioning) {
-			p.Status.InstalledDigest = ""
-			p.Spec.Kubernetes.API = &v1alpha1.APISpec{Mode: v1alpha1.APIExternal, Address: "api.edge-1.example", Port: 8443}
-		},
+		"nothing":  func(*v1alpha1.Provisioning) {},
+		"mixed":    more,
+		"blocked":  func(p *v1alpha1.Provisioning) { p.Spec.PodSubnet = "10.9.0.0/16"; p.Spec.NodeSets[0].Count.Active = 3 },
 		"too-many": func(p *v1alpha1.Provisioning) { p.Spec.NodeSets[0].Count.Active = 9 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, objects := changing(t)
 			edit(p)
+			w := newStopped(t, objects...)
+			w.golden("plan/"+name, w.run(t.Context(), "plan", "edge-1"))
+		})
+	}
+}
+
+// TestPlanWithALoadBalancer: one of a new cluster is named, and one that is requested of an installed cluster is not applied.
+func TestPlanWithALoadBalancer(t *testing.T) {
+	for name, installed := range map[string]bool{"load-balancer": false, "load-balancer-added": true} {
+		t.Run(name, func(t *testing.T) {
+			p, objects := changing(t)
+			p.Spec.Kubernetes.API = &v1alpha1.APISpec{Mode: v1alpha1.APIExternal, Address: "api.edge-1.example", Port: 8443}
+			if !installed {
+				p.Status.InstalledDigest, objects = "", objects[:len(objects)-1] // without the record
+			}
 			w := newStopped(t, objects...)
 			w.golden("plan/"+name, w.run(t.Context(), "plan", "edge-1"))
 		})

@@ -75,7 +75,9 @@ func (s *site) plan(ctx context.Context, p *v1alpha1.Provisioning) (*planView, e
 	if run := p.Status.Run; run != nil && run.CompletionTime == nil {
 		view.Active = run.Name
 	}
-	view.Endpoint = seen.Request.API.URL()
+	if view.Endpoint = seen.Request.API.URL(); seen.Memory != nil { // the spec can request another one, which is not applied
+		view.Endpoint = seen.Memory.Request.API.URL()
+	}
 	view.add(&seen, p, all)
 	view.addPlugins(seen)
 	view.addSecretVars(seen)
