@@ -61,3 +61,27 @@ func TestDirect(t *testing.T) {
 		t.Errorf("without a field: %q", got)
 	}
 }
+
+// TestHealthBehindALoadBalancer: the kubeconfig keeps the load balancer, and the one for health checks names a control plane,
+// and another one when that is lost. Its user stays.
+func TestHealthBehindALoadBalancer(t *testing.T) {
+	w := newWorld(t)
+	w.p.Spec.Kubernetes.API = &v1alpha1.APISpec{Mode: v1alpha1.APIExternal, Address: "10.0.0.1", Port: 6443}
+	for _, address := range []string{"10.0.0.2", "10.0.0.3"} {
+		w.p.Status.Nodes = append(w.p.Status.Nodes, v1alpha1.NodeStatus{Address: address, State: v1alpha1.NodeReady, Roles: []string{contract.RoleControlPlane}})
+	}
+	w.install()
+	user := ""
+	for i, want := range []string{"https://10.0.0.2:6443", "https://10.0.0.3:6443"} {
+		w.settle()
+		w.atRest()
+		if admin, health := w.admin().Server, w.health().Server; admin != "https://10.0.0.1:6443" || health != want {
+			t.Errorf("the kubeconfig names %s, and the one for health checks %s, want %s", admin, health, want)
+		}
+		if now := w.health().name(); i > 0 && now != user {
+			t.Errorf("the health checks have the new user %s", now)
+		}
+		user = w.health().name()
+		w.p.Status.Nodes[i].State = v1alpha1.NodeLost
+	}
+}
