@@ -41,9 +41,9 @@ func validateAPI(s *v1alpha1.ProvisioningSpec) (errs *apis.FieldError) {
 	default:
 		errs = errs.Also(problem("mode", "write Node or External", "%q is no mode", api.Mode))
 	}
-	for i, name := range api.Names {
+	for _, name := range api.Names {
 		if !isAddress(name) && !isDNSName(name) && len(validation.IsWildcardDNS1123Subdomain(name)) > 0 {
-			errs = errs.Also(problem(apis.CurrentField, "write a DNS name in lower case or an IP address", "%q is neither a DNS name nor an IP address", name).ViaFieldIndex("names", i))
+			errs = errs.Also(problem("names", "write DNS names in lower case, or IP addresses", "%q is neither a DNS name nor an IP address", name))
 		}
 	}
 	errs = errs.ViaField("api").ViaField("kubernetes")
