@@ -46,6 +46,7 @@ func validateEdit(p *v1alpha1.Provisioning, old *v1alpha1.Provisioning) *apis.Fi
 	}
 	e := &edit{was: &old.Spec, is: &p.Spec, before: namedNodes(&old.Spec), after: namedNodes(&p.Spec), status: old.Status.Nodes, kept: versionsOf(old)}
 	e.checkFixed()
+	e.checkAPI()
 	e.checkRoles()
 	e.checkControlPlane()
 	e.checkNames()

@@ -88,6 +88,7 @@ func validateSpec(s *v1alpha1.ProvisioningSpec) (errs *apis.FieldError) {
 		validateImage(s.OSImage).ViaField("osImage"),
 		validateAccess(s),
 		validateKubernetes(&s.Kubernetes).ViaField("kubernetes"),
+		validateAPI(s),
 		validateKubespray(&s.Kubespray).ViaField("kubespray"),
 		validateSSH(&s.SSH).ViaField("ssh"),
 		CheckDepot(&s.Depot).ViaField("depot"),

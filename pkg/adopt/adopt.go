@@ -75,6 +75,7 @@ func Make(in Input) (Plan, error) {
 		return p, err
 	}
 	p.compare(in.Cluster, request)
+	p.compareAddress(in.Cluster, request)
 	nodes = p.place(request, nodes)
 	p.record(in.Cluster, request, nodes)
 	p.addresses(request, in.Servers)

@@ -281,6 +281,49 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// TestLoadBalancer: the address at which the nodes find the API servers cannot be changed by what a file says, or leaves out.
+func TestLoadBalancer(t *testing.T) {
+	const external = "version: 1.35.4, api: {mode: External, address: api.example, port: 8443}"
+	for name, tc := range map[string]struct{ endpoint, kubernetes, problem string }{
+		"none":                      {"10.0.0.1:6443", "version: 1.35.4", ""},
+		"not known":                 {"", external, ""},
+		"that of the cluster":       {"api.example:8443", external, ""},
+		"the file leaves it out":    {"api.example:8443", "version: 1.35.4", "spec.kubernetes.api has no load balancer, and the nodes of the cluster use api.example:8443"},
+		"another one":               {"api.example:6443", external, "spec.kubernetes.api is api.example:8443, and the nodes of the cluster use api.example:6443"},
+		"the cluster has none":      {"10.0.0.1:6443", external, "spec.kubernetes.api is api.example:8443, and the nodes of the cluster use 10.0.0.1:6443"},
+		"a control plane that left": {"10.0.0.99:6443", "version: 1.35.4", ""},
+		"it is in the variables":    {"api.example:8443", "version: 1.35.4}\n  kubespray: {vars: {loadbalancer_apiserver: {address: api.example, port: 8443}, x: 1}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.in.Cluster.Endpoint = tc.endpoint
+			w.file("version: 1.35.4", tc.kubernetes, "  kubespray: {vars: {x: 1}}\n", "")
+			if tc.problem == "" {
+				w.expect(w.make(), all)
+			} else {
+				w.expect(w.make(), all, tc.problem)
+			}
+		})
+	}
+}
+
+// TestDerivedLoadBalancer: without a file, the Provisioning has the load balancer that the nodes use.
+func TestDerivedLoadBalancer(t *testing.T) {
+	for endpoint, want := range map[string]*v1alpha1.APISpec{
+		"": nil, "10.0.0.2:6443": nil, "no port": nil,
+		"api.example:8443": {Mode: v1alpha1.APIExternal, Address: "api.example", Port: 8443},
+		"10.0.0.99:6443":   {Mode: v1alpha1.APIExternal, Address: "10.0.0.99", Port: 6443},
+	} {
+		w := newWorld(t)
+		w.in.Cluster.Endpoint = endpoint
+		p := w.make()
+		w.expect(p, all)
+		if diff := cmp.Diff(want, p.Provisioning.Spec.Kubernetes.API); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", endpoint, diff)
+		}
+	}
+}
+
 // TestNewerVersion: a version that the cluster does not have yet drains its nodes, so that a user resumes it.
 func TestNewerVersion(t *testing.T) {
 	w := newWorld(t)

@@ -28,8 +28,10 @@ type Cluster struct {
 	Version, PodSubnet, ServiceSubnet, DNSDomain, Name string
 	// NetworkPlugin is kubespray's name of the network plugin; empty: not recognized.
 	NetworkPlugin string
-	Nodes         []Node
-	Members       []Member // of etcd
+	// Endpoint is the address and the port at which nodes find the API servers, such as 10.60.0.11:6443; empty: not known.
+	Endpoint string
+	Nodes    []Node
+	Members  []Member // of etcd
 }
 
 // Node is a node of the cluster.

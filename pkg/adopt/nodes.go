@@ -78,6 +78,7 @@ func derive(in Input, nodes []contract.Node) *v1alpha1.Provisioning {
 	p.Spec.SSH = in.SSH
 	p.Spec.PodSubnet = in.Cluster.PodSubnet
 	p.Spec.Kubernetes = v1alpha1.KubernetesSpec{Version: in.Cluster.Version, ServiceSubnet: in.Cluster.ServiceSubnet, NetworkPlugin: in.Cluster.NetworkPlugin}
+	p.Spec.Kubernetes.API = balancerOf(in.Cluster)
 	const usual = "cluster.local"
 	for name, value := range map[string]string{"cluster_name": in.Cluster.Name, "dns_domain": in.Cluster.DNSDomain} {
 		if value != "" && value != usual {

@@ -74,8 +74,8 @@ func readKubeadm(c *Cluster, answer []byte) error {
 		return err
 	}
 	var is struct {
-		KubernetesVersion, ClusterName string
-		Networking                     struct{ PodSubnet, ServiceSubnet, DNSDomain string }
+		KubernetesVersion, ClusterName, ControlPlaneEndpoint string
+		Networking                                           struct{ PodSubnet, ServiceSubnet, DNSDomain string }
 	}
 	if err := yaml.Unmarshal([]byte(text), &is); err != nil {
 		return fmt.Errorf("the configuration of kubeadm is unreadable: %w", err)
@@ -84,6 +84,7 @@ func readKubeadm(c *Cluster, answer []byte) error {
 	if !upgrade.Version.MatchString(c.Version) {
 		return fmt.Errorf("the configuration of kubeadm has the version %q", c.Version)
 	}
+	c.Endpoint = is.ControlPlaneEndpoint
 	c.PodSubnet, _, _ = strings.Cut(is.Networking.PodSubnet, ",") // with two families, IPv4 is first
 	c.ServiceSubnet, _, _ = strings.Cut(is.Networking.ServiceSubnet, ",")
 	return nil

@@ -42,7 +42,7 @@ type Entry struct {
 	// Kube calls the API server as the administrator.
 	Kube     kubernetes.Interface
 	CA       []byte // of the API server, in PEM, certificates only
-	Endpoint string // https://address:port
+	Endpoint string // https://address:port, where the clients call the API server
 	Version  string // of the API server, which has answered, such as v1.35.4
 
 	conn  node.Connection
@@ -61,6 +61,16 @@ func (e *Entry) Config(certificate, key []byte) *rest.Config {
 		Host: e.Endpoint, UserAgent: e.admin.config.UserAgent, Dial: e.route.dial,
 		TLSClientConfig: rest.TLSClientConfig{ServerName: e.admin.config.ServerName, CAData: e.admin.config.CAData, CertData: certificate, KeyData: key},
 	}
+}
+
+// Ask calls the API server at another URL, over the same way, such as that of a load balancer.
+func (e *Entry) Ask(server string) error {
+	clients, _, err := e.admin.atServer(server).open(e.conn, e.route.limit)
+	if err != nil {
+		return err
+	}
+	_, err = versionOf(clients)
+	return err
 }
 
 // Reach returns the access through the first control plane, in the order of the nodes, that answers by
@@ -101,7 +111,8 @@ func Reach(ctx context.Context, in Input, ports Ports) (*Entry, error) {
 
 // enter reads the admin kubeconfig of a control plane and calls the API server that it names. If that
 // one does not answer, enter calls the API server of this control plane: admin.conf can name a control
-// plane that has left the cluster. It calls nothing in the cluster of another owner.
+// plane that has left the cluster. If the spec names a load balancer, enter calls only the API server of this control
+// plane. It calls nothing in the cluster of another owner.
 func enter(ctx context.Context, in Input, conn node.Connection, master contract.Node) (*Entry, error) {
 	if err := checkMark(ctx, in, conn, master); err != nil {
 		return nil, err
@@ -112,6 +123,9 @@ func enter(ctx context.Context, in Input, conn node.Connection, master contract.
 	}
 	if err := checkCA(in, admin, master); err != nil {
 		return nil, err
+	}
+	if in.Request.API.Balanced() { // the load balancer may be what does not work
+		return call(in, conn, admin.atServer(contract.APIServerURL(master.Address, in.Request.Vars["kube_apiserver_port"])))
 	}
 	e, err := call(in, conn, admin)
 	if own := admin.at(master.Address); err != nil && own.endpoint != admin.endpoint && !in.Request.ExternalEndpoint() {

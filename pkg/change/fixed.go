@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -42,7 +43,18 @@ func Refused(s State) []Refusal {
 	if !reflect.DeepEqual(was.Access, is.Access) && !(len(was.Access.Subnets)+len(is.Access.Subnets) == 0 && was.Access.Interface == is.Access.Interface) {
 		all = append(all, Refusal{Field: "spec.access", Text: "spec.access selects other addresses", Blocks: true})
 	}
+	if !reflect.DeepEqual(was.API, is.API) {
+		all = append(all, Refusal{Field: "spec.kubernetes.api", Text: fmt.Sprintf("spec.kubernetes.api: %s -> %s", address(was.API), address(is.API)), Blocks: true})
+	}
 	return slices.Concat(all, s.refusedUpgrade(), s.changedRoles(), s.stuck())
+}
+
+// address describes an address of the API servers.
+func address(api *contract.API) string {
+	if api == nil {
+		return text("")
+	}
+	return strings.TrimSuffix(text(api.URL())+" "+strings.Join(api.Names, ","), " ")
 }
 
 func text(value string) string {

@@ -87,6 +87,8 @@ type Input struct {
 	// nodes have no local cache of names.
 	APIPort              int
 	CgroupV1, NoLocalDNS bool
+	// APIName is the DNS name of the load balancer in front of the API servers; empty: it has none.
+	APIName string
 	// Eviction has the limits of the kubelet (kubespray's eviction_hard) by their signal, such as imagefs.available;
 	// nil: those of the kubelet itself.
 	Eviction map[string]string

@@ -99,6 +99,16 @@ func line(old string, lines ...string) func(*testing.T, *world3) {
 	return func(t *testing.T, w *world3) { w.replace(t, 0, old, lines...) }
 }
 
+// named gives the API servers a name, which the first host looks up with this result and the others find.
+func named(result string) func(*testing.T, *world3) {
+	return func(t *testing.T, w *world3) {
+		w.in.APIName = "api.example"
+		for i, of := range []string{result, "apiname 0 10.0.0.9", "apiname 0 127.0.0.1 10.0.0.9"} {
+			w.replace(t, i, "lookup", "lookup 0", of)
+		}
+	}
+}
+
 // TestEachCheckFails breaks one thing at a time. The answers are recorded ones, changed by hand.
 func TestEachCheckFails(t *testing.T) {
 	seen := map[string]bool{}
@@ -186,6 +196,8 @@ func TestEachCheckFails(t *testing.T) {
 			w.replace(t, 0, "upstream")
 		}, "host-1", "127.0.0.1, which is itself", ""},
 		{"resolver-loop", "systemd-resolved without a server", line("upstream"), "host-1", "systemd-resolved has no name server", ""},
+		{"api-address", "no such name", named("apiname 2"), "host-1", "it does not resolve api.example; its name servers are", ""},
+		{"api-address", "its own name", named("apiname 0 127.0.1.1 ::1"), "host-1", "api.example is 127.0.1.1, ::1, which is itself", ""},
 		{"resolver-answer", "a server that is off", line("lookup", "lookup 5"), "host-1", "no answer after 5s", ""},
 		{"ranges", "a route of the site", line("route default", "route default eth0", "route 10.233.80.0/20 eth1"), "host-1", "the range of the pods (10.233.64.0/18) overlaps with its route 10.233.80.0/20 (eth1)", ""},
 		{"ranges", "each other", func(_ *testing.T, w *world3) { w.in.PodSubnets = []string{"10.233.0.0/16"} }, "this", "the range of the services (10.233.0.0/18) overlaps with that of the pods", ""},

@@ -44,6 +44,7 @@ type Facts struct {
 	Nameservers, Upstream []string // of resolv.conf, and of that of systemd-resolved
 	Lookup                time.Duration
 	LookupKnown           bool
+	Name                  *Name // nil: it was not asked for, or the host has no getent
 	Routes                []Route
 	RoutesKnown           bool
 	Addresses             []netip.Addr
@@ -243,6 +244,7 @@ var lists = map[string]func(f *Facts, rest string, fields []string){
 		}
 		f.Disks[v[0]] = Disk{Device: v[1], Size: size(v[3]), Free: size(v[4]), Inodes: whole(v[5]), InodesFree: whole(v[6])}
 	},
+	"apiname": readName,
 	"mount": func(f *Facts, _ string, v []string) {
 		if len(v) != 3 {
 			return

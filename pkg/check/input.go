@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,11 @@ func InputOf(r contract.Request, nodes []Node) Input {
 	in.CgroupV1 = text(r, "kubelet_fail_cgroup_v1", "true") == "false"
 	in.NoLocalDNS = text(r, "enable_nodelocaldns", "true") == "false"
 	in.APIPort, _ = strconv.Atoi(strings.Trim(string(variable(r, "kube_apiserver_port")), `"`)) // 0: it is not set, or no number
+	if r.API.Balanced() {
+		if _, err := netip.ParseAddr(r.API.Address); err != nil {
+			in.APIName = r.API.Address
+		}
+	}
 	in.Eviction = eviction(r)
 	in.Accepted = accepted(r)
 	for _, cidr := range []string{text(r, "kube_pods_subnet", r.PodSubnet), text(r, "kube_pods_subnet_ipv6", "")} {

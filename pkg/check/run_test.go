@@ -114,3 +114,31 @@ func TestVariablesOfTheUserCount(t *testing.T) {
 		})
 	}
 }
+
+// TestNameThatIsNotKnown: a look-up that has not ended, and a host without getent, are neither a success nor a reason to stop.
+func TestNameThatIsNotKnown(t *testing.T) {
+	for result, said := range map[string]string{"apiname 124": "a lookup of api.example had no answer", "": "it has no getent"} {
+		w := newWorld()
+		named(result)(t, w)
+		got := w.judge()
+		if len(got) != 1 || got[0].ID != "api-address" || got[0].Result != Unknown || got[0].Seen != said {
+			t.Errorf("%q: %+v, want that %s", result, got, said)
+		}
+	}
+}
+
+// TestNameOfTheAPIServers: only a DNS name of a load balancer is looked up.
+func TestNameOfTheAPIServers(t *testing.T) {
+	for address, want := range map[string]string{"api.example": "api.example", "10.60.0.9": "", "": ""} {
+		r := contract.Request{Spec: contract.Spec{API: &contract.API{Address: address, Port: 6443}}}
+		in := InputOf(r, nil)
+		if in.APIName != want {
+			t.Errorf("address %q: the hosts look up %q, want %q", address, in.APIName, want)
+		}
+	}
+	w := newWorld()
+	w.in.APIName = "api.example"
+	if !strings.Contains(Script(w.in, 0), "\napi_name='api.example'\n") {
+		t.Error("the script does not ask for the name")
+	}
+}

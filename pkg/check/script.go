@@ -124,7 +124,7 @@ func Script(in Input, i int) string {
 	for _, set := range []struct{ name, value string }{
 		{"paths", strings.Join(paths, " ")}, {"etcd_dir", etcd}, {"tcp_ports", strings.Join(tcp, " ")}, {"udp_ports", strings.Join(udp, " ")},
 		{"features", strings.Join(features, " ")}, {"options", "(" + strings.Join(options, "|") + ")"}, {"ping_back", back}, {"pings", strings.Join(pings, " ")},
-		{"knocks", strings.Join(knocks, " ")}, {"depot_url", url}, {"depot_ca", ca},
+		{"knocks", strings.Join(knocks, " ")}, {"depot_url", url}, {"depot_ca", ca}, {"api_name", in.APIName},
 	} {
 		fmt.Fprintf(&b, "%s=%s\n", set.name, quoted(set.value))
 	}

@@ -83,6 +83,8 @@ var table = []Check{
 		Do: "configure the real name server, or use systemd-resolved: otherwise CoreDNS asks itself and stops"},
 	{ID: "resolver-answer", Severity: Warning, What: "its resolver answers within 4 s, also for a name that does not exist", judge: resolverAnswers, Machine: true,
 		Do: "remove the name servers that do not answer: each lookup of a playbook waits for them"},
+	{ID: "api-address", Severity: Error, What: "it resolves the DNS name in spec.kubernetes.api.address, to another address than its own loopback", judge: apiNames,
+		Do: "add the name to the DNS server of the site, or to /etc/hosts in the image, or write the IP address of the load balancer"},
 	{ID: "ranges", Severity: Error, What: "the ranges of pods and services overlap with no route, address or name server of it, nor with each other", judge: ranges,
 		Do: "choose other ranges: spec.podSubnet and spec.kubernetes.serviceSubnet"},
 	{ID: "mtu", Severity: Error, What: "packets of the size of its network card arrive unfragmented at other hosts and at this machine, or a router says that they are too large", judge: mtus,

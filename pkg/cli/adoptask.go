@@ -122,10 +122,6 @@ func (s *session) askPlane(ctx context.Context, plane adopt.Server, planes []ado
 		return c, err
 	}
 	defer conn.Close()
-	all := []contract.Node{n}
-	for _, other := range planes {
-		all = append(all, asPlane(other))
-	}
 	ask := func(kubectl string) (c adopt.Cluster, err error) {
 		for _, q := range adopt.Questions {
 			answer, err := answerOf(ctx, conn, node.AsRoot(access.Request, kubectl+q.Arguments), limit)
@@ -138,7 +134,7 @@ func (s *session) askPlane(ctx context.Context, plane adopt.Server, planes []ado
 		}
 		return c, nil
 	}
-	kubectl := node.Kubectl(n, all, nil)
+	kubectl := node.OwnKubectl(n, nil) // its admin.conf can name a control plane, or a load balancer, that does not answer
 	c, err = ask(kubectl)
 	if plain := node.Kubectl(n, nil, nil); err != nil && plain != kubectl { // its API server has another port, or does not answer
 		var failed error

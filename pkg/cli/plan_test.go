@@ -93,6 +93,21 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestPlanWithALoadBalancer: one of a new cluster is named, and one that is requested of an installed cluster is not applied.
+func TestPlanWithALoadBalancer(t *testing.T) {
+	for name, installed := range map[string]bool{"load-balancer": false, "load-balancer-added": true} {
+		t.Run(name, func(t *testing.T) {
+			p, objects := changing(t)
+			p.Spec.Kubernetes.API = &v1alpha1.APISpec{Mode: v1alpha1.APIExternal, Address: "api.edge-1.example", Port: 8443}
+			if !installed {
+				p.Status.InstalledDigest, objects = "", objects[:len(objects)-1] // without the record
+			}
+			w := newStopped(t, objects...)
+			w.golden("plan/"+name, w.run(t.Context(), "plan", "edge-1"))
+		})
+	}
+}
+
 // TestPlanOfAnUpgrade: the cluster is installed at this version, and the spec requests 1.35.4.
 func TestPlanOfAnUpgrade(t *testing.T) {
 	for name, r := range map[string]struct {

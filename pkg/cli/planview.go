@@ -42,7 +42,9 @@ type planView struct {
 	Plugins []plannedPlugin `json:"plugins,omitempty"`
 	// Artifacts is the newest result of the check of the depot.
 	Artifacts string `json:"artifacts,omitempty"`
-	Note      string `json:"note,omitempty"`
+	// Endpoint is the address of the load balancer in front of the API servers; empty: there is none.
+	Endpoint string `json:"endpoint,omitempty"`
+	Note     string `json:"note,omitempty"`
 }
 
 // plannedStep is one operation.
@@ -72,6 +74,9 @@ func (s *site) plan(ctx context.Context, p *v1alpha1.Provisioning) (*planView, e
 	}
 	if run := p.Status.Run; run != nil && run.CompletionTime == nil {
 		view.Active = run.Name
+	}
+	if view.Endpoint = seen.Request.API.URL(); seen.Memory != nil { // the spec can request another one, which is not applied
+		view.Endpoint = seen.Memory.Request.API.URL()
 	}
 	view.add(&seen, p, all)
 	view.addPlugins(seen)

@@ -85,8 +85,11 @@ type Spec struct {
 	NetworkPlugin     string `json:"networkPlugin"`
 	PodSubnet         string `json:"podSubnet"`     // CIDR
 	ServiceSubnet     string `json:"serviceSubnet"` // CIDR
-	SSHUser           string `json:"sshUser"`
-	SSHPort           int    `json:"sshPort"`
+	// API is the address of the API servers; nil: that of a control plane.
+	API *API `json:"api,omitempty"`
+
+	SSHUser string `json:"sshUser"`
+	SSHPort int    `json:"sshPort"`
 	// DepotURL is the URL of the depot, without a trailing slash; empty: nodes use the Internet.
 	DepotURL string `json:"depotURL,omitempty"`
 	// DepotCA is the certificate, in PEM, of the authority that signed the depot's certificate. Empty:

@@ -30,6 +30,7 @@ var (
 	version  = regexp.MustCompile(`^[0-9]{1,4}(\.[0-9]{1,4}){2}(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?$`)
 	plugin   = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 	taint    = regexp.MustCompile(`^[A-Za-z0-9./_-]+=[A-Za-z0-9._-]*:(NoSchedule|PreferNoSchedule|NoExecute)$`)
+	apiName  = regexp.MustCompile(`^[0-9a-z*.:-]{1,253}$`)
 	variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// depot matches URLs without the characters that have a special meaning in Ansible's templates
 	// or in containerd's configuration.
@@ -70,7 +71,7 @@ func check(request contract.Request, nodes []contract.Node) (checked, error) {
 	if request.SSHPort < 1 || request.SSHPort > 65535 {
 		return c, fmt.Errorf("SSH port %d is not between 1 and 65535", request.SSHPort)
 	}
-	return c, cmp.Or(c.checkDepot(), c.checkSubnets(), c.checkNodes(), c.checkVersions(), c.checkVars(), checkPluginGroups(request))
+	return c, cmp.Or(c.checkDepot(), c.checkSubnets(), c.checkAPI(), c.checkNodes(), c.checkVersions(), c.checkVars(), checkPluginGroups(request))
 }
 
 func (c *checked) checkDepot() error {
@@ -80,6 +81,21 @@ func (c *checked) checkDepot() error {
 	}
 	if u, err := url.Parse(text); err != nil || u.Hostname() == "" || !depot.MatchString(text) {
 		return fmt.Errorf("depot URL %q is not like http://10.60.0.1:5000", text)
+	}
+	return nil
+}
+
+// checkAPI checks that the address and the names of the API servers have no character with a meaning in Ansible's templates.
+func (c *checked) checkAPI() error {
+	api := c.request.API
+	if api == nil {
+		return nil
+	}
+	if api.Balanced() && (!apiName.MatchString(api.Address) || api.Port < 1 || api.Port > 65535) {
+		return fmt.Errorf("address of the API servers: %q, port %d", api.Address, api.Port)
+	}
+	if i := slices.IndexFunc(api.Names, func(name string) bool { return !apiName.MatchString(name) }); i >= 0 {
+		return fmt.Errorf("%q is no name for the certificate of the API servers", api.Names[i])
 	}
 	return nil
 }

@@ -66,6 +66,9 @@ func TestRenderGolden(t *testing.T) {
 				"enable_something": json.RawMessage(`false`),
 			}
 		}), []contract.Node{both("m-1", "10.60.0.1")}},
+		{"load-balancer", request(func(r *contract.Request) {
+			r.API = &contract.API{Address: "api.edge-1.example", Port: 8443, Names: []string{"10.99.0.5", "api.example"}}
+		}), []contract.Node{both("m-1", "10.60.0.1")}},
 		{"taints", request(func(r *contract.Request) {
 			r.Slots = []contract.Slot{{Name: "m-1", Taints: []string{"example.org/a=:NoExecute"}}, {Name: "s-1", Taints: []string{"of-another=:NoExecute"}}}
 			r.Sets = []contract.Set{{Name: "s", Taints: []string{"example.org/gpu=yes:NoSchedule", "b=:PreferNoSchedule"}}}

@@ -36,6 +36,7 @@ func groupVars(c checked, pins Pins) ([]byte, error) {
 	if c.request.DepotURL != "" {
 		maps.Copy(vars, depotVars(strings.TrimRight(c.request.DepotURL, "/"), c.request.DepotCA != ""))
 	}
+	maps.Copy(vars, apiVars(c.request.API))
 	maps.Copy(vars, pins.vars(c.request.KubernetesVersion))
 	for name, value := range c.request.PluginVars {
 		vars[name] = value
@@ -76,4 +77,19 @@ func depotVars(depot string, ownCA bool) map[string]any {
 		"storage_googleapis_url": files + "storage.googleapis.com",
 		mirrorsVar:               depotMirrors(depot, ownCA),
 	}
+}
+
+// apiVars returns variables with which the nodes, and the certificate of the API servers, have the address of a load
+// balancer. Without loadbalancer_apiserver_localhost, workers have no proxy of their own.
+func apiVars(api *contract.API) map[string]any {
+	vars := map[string]any{}
+	if api.Balanced() {
+		vars["loadbalancer_apiserver"] = map[string]any{"address": api.Address, "port": api.Port}
+		vars["apiserver_loadbalancer_domain_name"] = api.Address
+		vars["loadbalancer_apiserver_localhost"] = false
+	}
+	if api != nil && len(api.Names) > 0 {
+		vars["supplementary_addresses_in_ssl_keys"] = api.Names
+	}
+	return vars
 }

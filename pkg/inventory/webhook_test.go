@@ -30,6 +30,7 @@ func TestTheWebhookRejectsWhatTheRendererRejects(t *testing.T) {
 			"user": {Spec: v1alpha1.ProvisioningSpec{SSH: v1alpha1.SSHSpec{User: text}}},
 			"host": {Spec: v1alpha1.ProvisioningSpec{Depot: v1alpha1.DepotSpec{URL: "http://" + text + ":5000"}}},
 			"path": {Spec: v1alpha1.ProvisioningSpec{Depot: v1alpha1.DepotSpec{URL: "http://10.60.0.1:5000/" + text}}},
+			"api":  {Spec: v1alpha1.ProvisioningSpec{Kubernetes: v1alpha1.KubernetesSpec{API: &v1alpha1.APISpec{Mode: v1alpha1.APIExternal, Address: text, Names: []string{text}}}}},
 			"var":  {Spec: v1alpha1.ProvisioningSpec{Kubespray: v1alpha1.KubespraySpec{Vars: map[string]apiextensionsv1.JSON{text: {Raw: []byte("1")}}}}},
 		} {
 			t.Run(fmt.Sprintf("%s %q", field, text), func(t *testing.T) { agree(t, p) })
@@ -49,6 +50,9 @@ func agree(t *testing.T, p *v1alpha1.Provisioning) {
 	}
 	r := request(func(r *contract.Request) {
 		r.SSHUser, r.DepotURL, r.Vars = p.Spec.SSH.User, p.Spec.Depot.URL, map[string]json.RawMessage{}
+		if api := p.Spec.Kubernetes.API; api != nil {
+			r.API = &contract.API{Address: api.Address, Port: int(api.Port), Names: api.Names}
+		}
 		for name, value := range p.Spec.Kubespray.Vars {
 			r.Vars[name] = value.Raw
 		}

@@ -1,7 +1,7 @@
 # Prints facts about the machine, one in a line: a keyword and its values. "end" is the last line.
 #
 # The lines before this script set: paths, etcd_dir, tcp_ports, udp_ports, features, options, ping_back, pings, knocks,
-# depot_url and depot_ca. $1 is SSH_CONNECTION of the login. The script needs only a POSIX shell with the usual small
+# depot_url, depot_ca and api_name. $1 is SSH_CONNECTION of the login. The script needs only a POSIX shell with the usual small
 # programs; a fact without its program is missing. It writes nothing but a folder of its own beside the data of etcd,
 # which it removes, and each part of it has a limit of its time. As root, it can load a kernel module that the
 # cluster needs, if nothing else tells whether the kernel has it.
@@ -37,6 +37,14 @@ if has getent; then (
   begin=$(date +%s)
   limit 5 getent ahosts bpa-check.invalid >/dev/null 2>&1
   say lookup $(($(date +%s) - begin))
+) & fi
+
+# The name of the API servers: the status of getent (124: its time was over), and what it has found.
+if [ -n "$api_name" ] && has getent; then (
+  found=$(limit 5 getent ahosts "$api_name" 2>/dev/null)
+  status=$?
+  if [ $status != 0 ]; then found=$(limit 8 getent ahosts "$api_name" 2>/dev/null); status=$?; fi # a busy machine is slow
+  say apiname $status $(printf '%s\n' "$found" | head -n 9 | cut -d ' ' -f 1 | sort -u)
 ) & fi
 
 # Its size.

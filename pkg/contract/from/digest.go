@@ -41,6 +41,7 @@ type identity struct {
 	SSHPort           int                        `json:"sshPort"` // always 0
 	Vars              map[string]json.RawMessage `json:"vars,omitempty"`
 	SecretVars        map[string]string          `json:"secretVars,omitempty"`
+	API               *contract.API              `json:"api,omitempty"`
 }
 
 // slotIdentity has the fields of a slot that define the cluster.
@@ -65,7 +66,7 @@ func identityOf(r contract.Request) identity {
 	id := identity{
 		Provisioning: r.Provisioning, Namespace: r.Namespace, Release: r.Release, Access: r.Access,
 		KubernetesVersion: r.KubernetesVersion, NetworkPlugin: r.NetworkPlugin,
-		PodSubnet: r.PodSubnet, ServiceSubnet: r.ServiceSubnet, Vars: r.Vars, SecretVars: r.SecretVars,
+		PodSubnet: r.PodSubnet, ServiceSubnet: r.ServiceSubnet, Vars: r.Vars, SecretVars: r.SecretVars, API: r.API,
 	}
 	for _, s := range r.Slots {
 		id.Slots = append(id.Slots, slotIdentity{s.Name, s.Roles, s.MAC, s.Needs})

@@ -89,6 +89,13 @@ var edits = map[string][]edit{
 		{kept, func(s *v1alpha1.ProvisioningSpec) { s.Kubernetes.Version = "1.34.3" }},
 		{refused, func(s *v1alpha1.ProvisioningSpec) { s.Kubernetes.ServiceSubnet = "10.3.0.0/16" }},
 		{refused, func(s *v1alpha1.ProvisioningSpec) { s.Kubernetes.NetworkPlugin = "calico" }},
+		{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Kubernetes.API = &v1alpha1.APISpec{Mode: v1alpha1.APINode} }},
+		{refused, func(s *v1alpha1.ProvisioningSpec) {
+			s.Kubernetes.API = &v1alpha1.APISpec{Mode: v1alpha1.APIExternal, Address: "api.example"}
+		}},
+		{refused, func(s *v1alpha1.ProvisioningSpec) {
+			s.Kubernetes.API = &v1alpha1.APISpec{Names: []string{"api.example"}}
+		}},
 	},
 	"Kubespray": {
 		{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Kubespray.Release = "v2.31.0" }},

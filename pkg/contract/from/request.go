@@ -88,6 +88,7 @@ func Provisioning(p *v1alpha1.Provisioning, site settings.Depot) (contract.Reque
 			NetworkPlugin:     p.Spec.Kubernetes.NetworkPlugin,
 			PodSubnet:         p.Spec.PodSubnet,
 			ServiceSubnet:     p.Spec.Kubernetes.ServiceSubnet,
+			API:               makeAPI(p.Spec.Kubernetes.API),
 			SSHUser:           p.Spec.SSH.User,
 			SSHPort:           int(p.Spec.SSH.Port),
 			DepotURL:          depot.URL,

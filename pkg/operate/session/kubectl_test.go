@@ -24,6 +24,8 @@ func TestKubectlOn(t *testing.T) {
 		"one of two":              {Input{Nodes: []contract.Node{first, second}}, second, kubectl + "--server https://10.0.0.2:6443 "},
 		"the other one is lost":   {Input{Nodes: []contract.Node{second}, Request: contract.Request{Record: contract.Record{Members: []contract.Node{first, second}}}}, second, kubectl + "--server https://10.0.0.2:6443 "},
 		"another port":            {Input{Nodes: []contract.Node{first, second}, GroupVars: []byte(`{"kube_apiserver_port": 7443}`)}, first, kubectl + "--server https://10.0.0.1:7443 "},
+		"behind a load balancer":  {Input{Nodes: []contract.Node{first}, GroupVars: []byte(`{"loadbalancer_apiserver": {"address": "10.0.0.9", "port": 8443}}`)}, first, kubectl + "--server https://10.0.0.1:6443 "},
+		"no load balancer":        {Input{Nodes: []contract.Node{first}, GroupVars: []byte(`{"loadbalancer_apiserver": null}`)}, first, kubectl},
 		"IPv6":                    {Input{Nodes: []contract.Node{first, six}}, six, kubectl + "--server https://[fd00::3]:6443 "},
 		"no IP address":           {Input{Nodes: []contract.Node{first, second}}, plane("b", "10.0.0.2; reboot"), kubectl},
 		"not known which machine": {Input{Nodes: []contract.Node{first, second}}, contract.Node{}, kubectl},

@@ -2,6 +2,7 @@ package access
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"time"
 
@@ -42,6 +43,8 @@ type facts struct {
 	rotated, revoked string
 	// denied is since when the cluster denies the kubeconfig, as an annotation says; empty: it does not.
 	denied string
+	// direct is the URL of an API server for the health checks; empty: that of the kubeconfig.
+	direct string
 	// lookDenied means that the cluster denies the health checks.
 	lookDenied bool
 }
@@ -86,7 +89,7 @@ func decide(f facts, now time.Time) (due []action, after time.Duration) {
 	case f.revoked != f.wantRevoked():
 		due = append(due, revoke)
 	}
-	if f.health != nil && !sameServer(f.health.Kubeconfig, k.Kubeconfig) {
+	if f.health != nil && !sameServer(f.health.Kubeconfig, f.forHealth()) {
 		due = append(due, moveHealth)
 	}
 	switch {
@@ -105,6 +108,13 @@ func decide(f facts, now time.Time) (due []action, after time.Duration) {
 		return due, 0
 	}
 	return nil, min(access.RenewAt(k.Leaf).Sub(now), access.RenewAt(f.health.Leaf).Sub(now))
+}
+
+// forHealth returns the kubeconfig with the API server that the health checks ask.
+func (f facts) forHealth() access.Kubeconfig {
+	k := f.kubeconfig.Kubeconfig
+	k.Server = cmp.Or(f.direct, k.Server)
+	return k
 }
 
 // wantRevoked is the value of contract.AnnotationRevoked after the action revoke.

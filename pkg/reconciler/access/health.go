@@ -21,7 +21,7 @@ func (w work) makeHealth(ctx context.Context) (done, error) {
 	if err := w.cluster.Bind(ctx, u); err != nil {
 		return done{}, err
 	}
-	signed, err := w.signed(ctx, u, key, w.facts.kubeconfig.Kubeconfig)
+	signed, err := w.signed(ctx, u, key, w.facts.forHealth())
 	if err != nil {
 		return done{}, err
 	}
@@ -61,9 +61,9 @@ func (w work) healthKey(ctx context.Context) (*corev1.Secret, access.Key, access
 	return have, access.Key{Private: want.Data[resources.KeyPrivateKey], Request: want.Data[resources.KeyCSR]}, u, err
 }
 
-// moveHealth gives the kubeconfig for health checks the address and the CA of the kubeconfig.
+// moveHealth gives the kubeconfig for health checks the present address and the CA.
 func (w work) moveHealth(ctx context.Context) (done, error) {
-	next, have := w.facts.kubeconfig.Kubeconfig, w.facts.health
+	next, have := w.facts.forHealth(), w.facts.health
 	next.Certificate, next.Key, next.Leaf = have.Certificate, have.Key, have.Leaf
 	return done{}, w.storeHealth(ctx, w.secrets.health, next)
 }

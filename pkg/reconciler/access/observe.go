@@ -80,6 +80,7 @@ func observe(p *v1alpha1.Provisioning, s secrets) facts {
 	if f.healthUser = requested(s.health, access.Health); f.health != nil {
 		f.healthUser = f.health.name()
 	}
+	f.direct = direct(p, f.health)
 	return f
 }
 

@@ -59,7 +59,8 @@ func (o Output) Results() (map[string]string, error) {
 // Run reads the admin kubeconfig on a control plane and uses it to let the cluster sign the request. It
 // returns the certificate. It uses the first control plane, in the order of the inventory, that answers
 // by SSH and whose API server answers: the others may be dead. The endpoint is the API server of this
-// control plane, unless a load balancer is in front of the API servers.
+// control plane, unless a load balancer is in front of the API servers. The task does not depend on that load balancer
+// if the spec names it: the log says if it does not answer.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	request, err := access.ParseRequest([]byte(in.CertificateRequest))
 	if err != nil {
@@ -76,5 +77,17 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 		return Output{}, err
 	}
 	fmt.Fprintf(ports.Log, "The cluster has signed the certificate for %s, valid until %s\n", signed.Subject, signed.NotAfter.UTC().Format(time.RFC3339))
-	return Output{CA: string(entry.CA), Certificate: string(access.EncodeCertificate(signed)), Endpoint: entry.Endpoint, Version: entry.Version}, nil
+	return Output{CA: string(entry.CA), Certificate: string(access.EncodeCertificate(signed)), Endpoint: endpoint(in.Request, entry, ports.Log), Version: entry.Version}, nil
+}
+
+// endpoint returns the address of the API servers for users.
+func endpoint(r contract.Request, entry *appcluster.Entry, log io.Writer) string {
+	balancer := r.API.URL()
+	if balancer == "" {
+		return entry.Endpoint
+	}
+	if err := entry.Ask(balancer); err != nil {
+		fmt.Fprintf(log, "WARNING: the address of spec.kubernetes.api does not answer, so nobody can use the kubeconfig before it does. Correct the load balancer: %v\n", err)
+	}
+	return balancer
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +109,37 @@ func TestLoadBalancerStays(t *testing.T) {
 	w.names("lb.invalid")
 	if out, err := w.run(); err == nil {
 		t.Errorf("the endpoint %s takes the place of a load balancer that does not answer", out.Endpoint)
+	}
+}
+
+// TestDeclaredLoadBalancer: with a load balancer in the spec, the kubeconfig names it, and the task asks the API server of
+// the control plane itself, so that it does not depend on the load balancer.
+func TestDeclaredLoadBalancer(t *testing.T) {
+	for name, works := range map[string]bool{"it answers": true, "it does not": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t)
+			server, err := url.Parse(w.api.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			port, err := strconv.Atoi(server.Port())
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.in.Request.Vars = map[string]json.RawMessage{"kube_apiserver_port": json.RawMessage(server.Port())}
+			w.in.Request.API = &contract.API{Address: "lb.invalid", Port: port}
+			w.names("lb.invalid")
+			if works {
+				w.in.Request.API.Address = server.Hostname()
+			}
+			out, err := w.run()
+			if err != nil || out.Endpoint != w.in.Request.API.URL() {
+				t.Fatalf("endpoint %q, %v; want %s\n%s", out.Endpoint, err, w.in.Request.API.URL(), w.log.String())
+			}
+			if warned := strings.Contains(w.log.String(), "the address of spec.kubernetes.api does not answer"); warned == works {
+				t.Errorf("the log says:\n%s", w.log.String())
+			}
+		})
 	}
 }
 

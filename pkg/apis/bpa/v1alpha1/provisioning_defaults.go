@@ -65,6 +65,7 @@ func (p *Provisioning) Normalized() *Provisioning {
 func (s *ProvisioningSpec) normalize() {
 	s.setNodeDefaults()
 	s.Kubernetes.Version = strings.TrimLeft(s.Kubernetes.Version, "v")
+	s.Kubernetes.API = s.Kubernetes.API.normalized()
 	s.Depot.URL, s.Depot.ImageURL = strings.TrimRight(s.Depot.URL, "/"), strings.TrimRight(s.Depot.ImageURL, "/")
 	if s.Backup != nil {
 		s.Backup.Schedule = strings.TrimSpace(s.Backup.Schedule)

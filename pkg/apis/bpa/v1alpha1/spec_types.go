@@ -70,6 +70,48 @@ type KubernetesSpec struct {
 	// NetworkPlugin is kubespray's kube_network_plugin. Default flannel.
 	// +kubebuilder:validation:Enum=calico;cilium;cni;custom_cni;flannel;kube-ovn;kube-router;macvlan;none
 	NetworkPlugin string `json:"networkPlugin,omitempty"`
+	// API is the address at which users and nodes reach the API servers. Without it, users reach them at the
+	// address of a control plane. It cannot change in an installed cluster.
+	// +optional
+	API *APISpec `json:"api,omitempty"`
+}
+
+// APIMode says which address the API servers have.
+type APIMode string
+
+const (
+	// APINode means the address of a control plane. If it is lost, the kubeconfig names another one.
+	APINode APIMode = "Node"
+	// APIExternal means the address of a load balancer of the site.
+	APIExternal APIMode = "External"
+	// APIVIP means an address that moves between the control planes. This version of BPA refuses it.
+	APIVIP APIMode = "VIP"
+)
+
+// DefaultAPIPort is the default port of the API servers, and of the address in front of them.
+const DefaultAPIPort = 6443
+
+// APISpec is the address of the API servers. docs/day-one.md describes it.
+type APISpec struct {
+	// Mode is Node: the address of a control plane; External: a load balancer of the site in front of all control
+	// planes; or VIP, which this version of BPA refuses. Default Node.
+	// +kubebuilder:validation:Enum=Node;External;VIP
+	Mode APIMode `json:"mode,omitempty"`
+	// Address is the IPv4 address or the DNS name of the load balancer. The nodes and the users of the cluster
+	// must reach it, and every host must resolve the name before an installation. It counts only with another mode than Node.
+	// +kubebuilder:validation:MaxLength=253
+	Address string `json:"address,omitempty"`
+	// Port is the port of the load balancer. It may differ from that of the API servers (kubespray's
+	// kube_apiserver_port). Default 6443.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+	// Names are further DNS names and IP addresses for the certificate of the API servers, in every mode, such as
+	// an outer address of the load balancer.
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	Names []string `json:"names,omitempty"`
 }
 
 // KubespraySpec holds settings that are passed to kubespray unchanged.
@@ -150,7 +192,7 @@ type Acceleration struct {
 // ChecksSpec names the checks of hosts that are switched off. docs/checks.md describes them.
 type ChecksSpec struct {
 	// Disable are the checks that the next runs do not make.
-	// +kubebuilder:validation:items:Enum=answer;machine-id;product-uuid;mac-address;hostname;address;systemd;kernel;kernel-features;cgroup;cpus;memory;swap;selinux;apparmor;tools;package-lock;package-interrupted;clock;clock-drift;time-source;disk-space;disk-reserve;disk-pressure;mounts;etcd-fsync;default-route;resolver;resolver-loop;resolver-answer;ranges;mtu;mtu-path;ports-free;ports-reachable;udp-reachable;firewall;depot;depot-throughput
+	// +kubebuilder:validation:items:Enum=answer;machine-id;product-uuid;mac-address;hostname;address;systemd;kernel;kernel-features;cgroup;cpus;memory;swap;selinux;apparmor;tools;package-lock;package-interrupted;clock;clock-drift;time-source;disk-space;disk-reserve;disk-pressure;mounts;etcd-fsync;default-route;resolver;resolver-loop;resolver-answer;api-address;ranges;mtu;mtu-path;ports-free;ports-reachable;udp-reachable;firewall;depot;depot-throughput
 	// +listType=set
 	// +optional
 	Disable []string `json:"disable,omitempty"`
