@@ -226,7 +226,7 @@ func (p *player) prepare() {
 		p.t.Fatal(err)
 	}
 	p.write("inventory/group_vars/all/secrets.yml", string(secrets), 0o600)
-	p.write("recipe.yml", "- hosts: kube_control_plane\n  gather_facts: false\n  vars: {bin_dir: "+p.at("bin")+"}\n  roles:\n  - {when: false, role: "+
+	p.write("recipe.yml", "- hosts: kube_control_plane\n  gather_facts: false\n  vars: {bin_dir: "+p.at("bin")+", apiserver_sans: []}\n  roles:\n  - {when: false, role: "+
 		strings.Join(roles, "}\n  - {when: false, role: ")+"}\n  tasks:\n  - "+strings.Join(tasks, "\n  - ")+"\n", 0o600)
 }
 
