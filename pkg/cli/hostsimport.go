@@ -82,6 +82,9 @@ func (s *session) importHosts(ctx context.Context, o *importOptions) error {
 	if file.OSIgnored {
 		_, _ = fmt.Fprintf(s.ErrOut, "%s: the fields os are not imported: spec.osImage of a Provisioning says which system its hosts get.\n", o.file)
 	}
+	if len(file.Rows) == 0 { // nothing to compare with the site
+		return refused(o.file, findings)
+	}
 	site, err := s.connect()
 	if err != nil {
 		return err

@@ -136,6 +136,7 @@ func TestImportRefusesBadRows(t *testing.T) {
 	if got := w.stored(); len(got) != 1 {
 		t.Errorf("stored %v", got)
 	}
+	w.imports(codeFailed, []string{hostsFile(t, "nodes: s3cr3t-word\n")}, "has 1 error:", "line 1: nodes: this is no list")
 	w.imports(codeUsage, nil, "expected one FILE, got 0")
 	w.imports(codeUsage, []string{file, "--dry-run=maybe"}, "--dry-run is \"maybe\"")
 	w.imports(codeUsage, []string{file, "-o", "xml"}, "the formats are json, yaml")
