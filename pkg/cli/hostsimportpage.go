@@ -63,7 +63,7 @@ func (i *hostImport) page(o *importOptions) string {
 	case of[hostUnchanged] == len(i.changes):
 		page += fmt.Sprintf("\nNothing was changed: the site has the hosts of %s.\n", i.file)
 	case of[hostCreated] > 0 && of[hostFailed] == 0:
-		page += fmt.Sprintf("\nMetal3 registers and inspects the new hosts now. See them:\n  %s\n", i.site.kubectl("bpa hosts", ""))
+		page += fmt.Sprintf("\nMetal3 now registers and inspects the new hosts, if its controller runs. See them:\n  %s\n", i.site.kubectl("bpa hosts", ""))
 	}
 	return page
 }

@@ -27,7 +27,7 @@ func TestAPIAddress(t *testing.T) {
 		p.Spec.ReplacePolicy = v1alpha1.ReplaceAny
 		p.Spec.Kubernetes.API = &v1alpha1.APISpec{Mode: v1alpha1.APIExternal, Address: lb.host, Port: lb.port, Names: []string{outer}}
 	}))
-	l := &life{t: t, s: s, limit: 12 * time.Minute}
+	l := &life{t: t, s: s, limit: 25 * time.Minute}
 	l.await("1 control plane and 1 worker behind a load balancer", "master-1", "worker-1")
 	l.checkAddress(lb, outer)
 	l.checkBalancerOff(lb)
