@@ -28,14 +28,14 @@ func TestImportOfHosts(t *testing.T) {
 	admin := resetClient(t, "")
 	t.Cleanup(func() { _, _ = kubectl(t, "", "delete", "baremetalhosts", "--all", "-n", importing, "--timeout=20s") })
 
-	must(t, "", "create", "clusterrolebinding", "importer", "--clusterrole=cluster-admin", "--user=ada")
-	t.Cleanup(func() { _, _ = kubectl(t, "", "delete", "clusterrolebinding", "importer") })
+	must(t, "", "create", "clusterrolebinding", "importer", "--clusterrole=cluster-admin", "--user=grace")
+	t.Cleanup(func() { must(t, "", "delete", "clusterrolebinding", "importer") })
 
 	expect := func(user string, want int, args []string, texts ...string) {
 		t.Helper()
 		var out bytes.Buffer
 		namespace := importing
-		if user == "ada" { // who sees all namespaces, and imports into another one
+		if user == "grace" { // who sees all namespaces, and imports into another one
 			namespace = "default"
 		}
 		code := commandAs(t, user, namespace, &out, append([]string{"hosts", "import"}, args...)...)
@@ -63,7 +63,7 @@ func TestImportOfHosts(t *testing.T) {
 		if after := versions(t); after != before {
 			t.Errorf("the second import of %s has written objects:\n%s\n%s", name, before, after)
 		}
-		expect("ada", 1, []string{file}, "nothing was imported", "of namespace importing has this name", "of namespace importing has this BMC")
+		expect("grace", 1, []string{file}, "nothing was imported", "of namespace importing has this name", "of namespace importing has this BMC")
 		if name == "hosts.yaml" {
 			changedRow(t, admin, expect)
 		}
