@@ -26,10 +26,11 @@ func TestImportOfHosts(t *testing.T) {
 	must(t, "", "create", "role", "reader", "-n", importing, "--verb=get,list,create", "--resource=baremetalhosts.metal3.io")
 	must(t, "", "create", "rolebinding", "reader", "-n", importing, "--role=reader", "--user=ron")
 	admin := resetClient(t, "")
-	t.Cleanup(func() { _, _ = kubectl(t, "", "delete", "baremetalhosts", "--all", "-n", importing, "--timeout=20s") })
+	// Deferred, because the context of the test, with which kubectl runs, is over at its cleanups.
+	defer must(t, "", "delete", "baremetalhosts", "--all", "-n", importing, "--timeout=20s")
 
 	must(t, "", "create", "clusterrolebinding", "importer", "--clusterrole=cluster-admin", "--user=grace")
-	t.Cleanup(func() { must(t, "", "delete", "clusterrolebinding", "importer") })
+	defer must(t, "", "delete", "clusterrolebinding", "importer")
 
 	expect := func(user string, want int, args []string, texts ...string) {
 		t.Helper()
