@@ -178,7 +178,7 @@ func anyPort(t *testing.T) string {
 func (c *controller) await(t *testing.T, field, value string) {
 	t.Helper()
 	condition := fmt.Sprintf(`--for=jsonpath={.status.conditions[?(@.type=="Ready")].%s}=%s`, field, value)
-	if out, err := kubectl(t, "", "wait", "-n", waiting, "bpa/edge-1", "--timeout=25s", condition); err != nil {
+	if out, err := kubectl(t, "", "wait", "-n", waiting, "bpa/edge-1", "--timeout=60s", condition); err != nil {
 		status, _ := kubectl(t, "", "get", "-n", waiting, "bpa/edge-1", "-o", "jsonpath={.status}")
 		t.Fatalf("no %s %q: %v\n%s\nstatus: %s\ncontroller:\n%s", field, value, err, out, status, c.output(t))
 	}
