@@ -21,6 +21,7 @@ while [ "$1" != -- ]; do
   shift 2
 done
 shift
+git rev-parse --git-dir >/dev/null 2>&1 || exec "$@" # an exported tree: nothing says which files belong to it
 
 if [ -n "$deps" ]; then
   # shellcheck disable=SC2086 # several packages
