@@ -200,7 +200,7 @@ e2e-ansible: ## Part of e2e: Softwares on real Debian and RPM packages; the acce
 	    go test ./pkg/tasks/playbook/acceleration -tags kubespray -run "Kubesprays|OnKubespray" -count=1; \
 	    go test ./test/ansible -tags e2e -run TestImportant -count=1 -v -timeout 40m'
 .PHONY: matrix
-matrix: up ## Evaluate kubespray's lists for each network plugin and operating system, and write docs/matrix.md (about 10 min)
+matrix: up ## Evaluate kubespray's lists for each network plugin and operating system, and write docs/matrix.md (about 3 min)
 	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./test/matrix -tags kubespray -run TestMatrix -count=1 -v -timeout 60m -update
 .PHONY: ansible-core
 ansible-core: $(BPA_STATE)/cache/ansible-core/ansible_core-2.18.19.tar.gz
