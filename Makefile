@@ -153,7 +153,7 @@ integration: build ## Test with real servers and clients: kube-apiserver, Metal3
 	    go test ./cmd/depot -tags integration -run TusClient -count=1 -timeout 10m'
 test-icn: build ## Test that ICN's own files apply unchanged: ICN=<checkout of akraino-edge-stack/icn at 95ca9e91>
 	@[ -d "$(ICN)/cmd/bpa-operator" ] || { echo 'Set ICN to a checkout of github.com/akraino-edge-stack/icn at commit 95ca9e91, the last one with its operator.'; exit 1; }
-	ICN=$(abspath $(ICN)) go test -tags icn ./pkg/apis/bpa/v1alpha1 ./pkg/reconciler/provisioning/plan -run ICN -count=1
+	ICN=$(abspath $(ICN)) go test -tags icn ./pkg/apis/bpa/v1alpha1 ./pkg/hosts/hostfile ./pkg/reconciler/provisioning/plan -run ICN -count=1
 	ICN=$(abspath $(ICN)) go test -tags integration,icn ./test/integration -run ICN -count=1 -v -timeout 10m
 slow := TestIronicReplacesOneHost
 integration-long: tools ## Test that one host that fails to receive its image costs no other host (real Ironic, about 10 min); first: make integration

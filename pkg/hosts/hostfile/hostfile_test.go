@@ -83,22 +83,6 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestICNsOwnFile reads the sample of a checkout of ICN, if ICN names one.
-func TestICNsOwnFile(t *testing.T) {
-	checkout := os.Getenv("ICN")
-	if checkout == "" {
-		t.Skip("ICN names no checkout of ICN")
-	}
-	text, err := os.ReadFile(filepath.Join(checkout, "deploy/metal3/scripts/nodes.json.sample"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := parsed(t, "nodes.json", string(text))
-	if len(f.Rows) != 2 || !f.OSIgnored || !strings.HasPrefix(Render(f.Rows[0], namespace).Host.Spec.BMC.Address, "ipmi://") {
-		t.Errorf("%d rows, OS ignored %t:\n%s", len(f.Rows), f.OSIgnored, rendered(t, f))
-	}
-}
-
 // asSite returns the site after an import.
 func asSite(f File) Site {
 	s := Site{Secrets: map[string]*corev1.Secret{}}
