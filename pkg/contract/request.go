@@ -233,21 +233,6 @@ type Set struct {
 	Taints []string `json:"taints,omitempty"` // as in Slot
 }
 
-// TaintsOf returns the taints with which a node joins the cluster.
-func (r Request) TaintsOf(n Node) []string {
-	for _, s := range r.Sets {
-		if n.Set == s.Name {
-			return s.Taints
-		}
-	}
-	for _, s := range r.Slots {
-		if n.Set == "" && n.Name == s.Name {
-			return s.Taints
-		}
-	}
-	return nil
-}
-
 // Spread describes how the nodes of a set are distributed over domains. A domain is a value of the
 // label TopologyKey on the candidates of the set. Candidates are usable hosts that meet the set's
 // needs and that are free or claimed by this Provisioning.
