@@ -143,8 +143,8 @@ func TestImportRefusesBadRows(t *testing.T) {
 	w.imports(codeFailed, []string{filepath.Join(t.TempDir(), "none")}, "no such file")
 }
 
-// TestImportWithoutTheRightToList: a user with rights in one namespace imports, and is told what was not compared.
-func TestImportWithoutTheRightToList(t *testing.T) {
+// TestImportWithoutPermissionToList: a user with permissions in one namespace imports, and is told what was not compared.
+func TestImportWithoutPermissionToList(t *testing.T) {
 	w := newTerminal(t)
 	w.cluster = interceptor.NewClient(w.cluster, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
