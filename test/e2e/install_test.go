@@ -95,10 +95,11 @@ func onlyRun(t *testing.T, s *site.Site) tekton.PipelineRun {
 	return runs[0]
 }
 
-// kubeconfigOf writes the new cluster's kubeconfig to a file and returns its path.
+// kubeconfigOf writes the new cluster's kubeconfig to a file and returns its path. An administrator gives it to the tenant:
+// bpa-edit contains no right to Secrets.
 func kubeconfigOf(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) string {
 	t.Helper()
-	return writeKubeconfig(t, s.Secret(p.Status.Kubeconfig.SecretName, "value"))
+	return writeKubeconfig(t, s.Admin().Secret(p.Status.Kubeconfig.SecretName, "value"))
 }
 
 func writeKubeconfig(t *testing.T, value []byte) (path string) {
@@ -178,7 +179,7 @@ func checkPodAddresses(t *testing.T, kubeconfig string, p *v1alpha1.Provisioning
 // no private keys and no kubeadm tokens.
 func checkNoSecretShown(t *testing.T, s *site.Site, name string) {
 	t.Helper()
-	shown := s.Kubectl("get", "provisionings,pipelineruns,taskruns,configmaps,events", "-o", "yaml")
+	shown := s.Admin().Kubectl("get", "provisionings,pipelineruns,taskruns,configmaps,events", "-o", "yaml")
 	// The controller may delete an old run, and its pods, meanwhile.
 	logs := s.Kubectl("logs", "--selector", "bpa.akraino.org/cluster="+name, "--all-containers", "--tail=-1", "--prefix", "--ignore-errors")
 	for where, text := range map[string]string{"objects": shown, "logs": logs} {

@@ -161,6 +161,13 @@ func (r *restoreStory) pods(kubeconfig string) string {
 	return out
 }
 
+// as returns the story as another user of the site plays it.
+func (r *restoreStory) as(s *site.Site) *restoreStory {
+	other := *r.life
+	other.s = s
+	return &restoreStory{life: &other, nodes: r.nodes}
+}
+
 // bpa runs a command of kubectl bpa.
 func (r *restoreStory) bpa(args ...string) {
 	r.t.Helper()

@@ -13,9 +13,10 @@ import (
 )
 
 // TestStandIn installs a cluster with the stand-in playbooks, as make demo does where kubespray cannot be
-// had. They only install: an edit that needs more fails at once, changes nothing, and says what to do.
+// had. They only install: an edit that needs more fails at once, changes nothing, and says what to do. The hosts
+// are in the namespace of the Provisioning.
 func TestStandIn(t *testing.T) {
-	s := site.New(t, "e2e-stand-in", 2, 0)
+	s := site.Shared(t, "e2e-stand-in", 2, 0)
 	p := s.Apply(s.Provisioning("edge-3", masters(1), func(p *v1alpha1.Provisioning) {
 		p.Spec.Kubernetes.NetworkPlugin = "custom_cni" // the only one that the stand-in installs: test/lab/modules/network
 		if os.Getenv("KUBESPRAY") != "" {              // else these Tasks have no release
