@@ -29,11 +29,11 @@ import (
 const backupLimit = 3 * time.Minute
 
 // checkBackups backs up an installed cluster: now, and by a schedule. Each copy can only be read with
-// the key, and etcd's own tool accepts its snapshot. A deleted Backup has no copy in the depot. The
+// the key, which is nowhere else, and etcd's own tool accepts its snapshot. A deleted Backup has no copy in the depot. The
 // Provisioning has no run of it.
 func checkBackups(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
 	t.Helper()
-	depot := siteDepot(t, s)
+	depot, secrets := siteDepot(t, s), watchSecrets(t, s)
 	runs := runsOf(s, p)
 
 	out, err := bpaWithin(t, s, backupLimit+time.Minute, "backup", p.Name, "--name=now", "--wait", "--timeout="+backupLimit.String())
@@ -56,6 +56,7 @@ func checkBackups(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
 	s.Change(p, func(p *v1alpha1.Provisioning) { p.Spec.Backup = nil })
 
 	checkNoSecretShown(t, s, p.Name)
+	secrets.check(p, contract.BackupKeyName(p.Name))
 	if got := runsOf(s, p); got != runs {
 		t.Errorf("the Provisioning has %d runs, and had %d before its backups", got, runs)
 	}

@@ -29,7 +29,7 @@ const installLimit = 12 * time.Minute
 // their requirements. The machines have a firewall, a bridge and other things of a site, can reach only
 // the depot and each other, and install an operating system package from the depot. The checksums of
 // files are those of the depot. During the playbook, BPA is replaced by another build. The cluster runs
-// a pod, and has plugins. A deletion resets and releases all hosts: nothing of the cluster is left, and
+// a pod, and has plugins. No text of a Secret is anywhere else. A deletion resets and releases all hosts: nothing of the cluster is left, and
 // all that the machines had before is still there.
 func TestInstall(t *testing.T) {
 	s := site.New(t, "e2e-install", 3, 2)
@@ -40,7 +40,8 @@ func TestInstall(t *testing.T) {
 		addOtherSource(s, host)
 		before[host] = stateOf(s, host)
 	}
-	p := s.Apply(s.Provisioning("edge-1", withSystem(osimage.NodeSystem), trustDepotChecksums, withPluginsOf("multus", "nfd", "metrics-server", "qat"),
+	secrets, withSecrets := plantCanaries(t, s)
+	p := s.Apply(s.Provisioning("edge-1", withSystem(osimage.NodeSystem), trustDepotChecksums, withSecrets, withPluginsOf("multus", "nfd", "metrics-server", "qat"),
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(strings.ToUpper(s.MAC("host-2")))}),
 		site.Worker("worker-1", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}}),
 		site.Worker("worker-2", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})))
@@ -69,6 +70,7 @@ func TestInstall(t *testing.T) {
 	}
 	checkPinned(t, s, "edge-1")
 	checkNoSecretShown(t, s, "edge-1")
+	secrets.check(ready, "bmc", "registry")
 	for _, host := range hosts {
 		if resetAccepted.Differences(before[host], stateOf(s, host)) == "" {
 			t.Fatalf("the installation has not changed %s: the comparison after the reset shows nothing", host)
