@@ -128,7 +128,7 @@ func (y *yearStory) rotate() {
 // backupOf returns the name of the Backup that a step makes.
 func backupOf(step year.Step) string { return fmt.Sprintf("year-%d", step.Number) }
 
-// restore loses the only control plane, and restores it from the last Backup.
+// restore loses the only control plane, and restores it from the last Backup. The command reads the hosts and the record.
 func (y *yearStory) restore() {
 	y.t.Helper()
 	y.lose("master-1")
@@ -136,7 +136,7 @@ func (y *yearStory) restore() {
 	site.Await(y.s, &v1alpha1.ProvisioningList{}, "the lost control plane", 3*time.Minute, func(p *v1alpha1.Provisioning) bool {
 		return p.Name == yearCluster && site.NotReady("HostsLost")(p)
 	})
-	y.cli("restore", yearCluster, "--from="+y.backup, "--yes", "--wait", "--timeout="+yearLimit.String())
+	y.cliOf(y.s.Admin(), "restore", yearCluster, "--from="+y.backup, "--yes", "--wait", "--timeout="+yearLimit.String())
 }
 
 // silence takes a machine off the network until its node is not Ready.
