@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/base64"
 	"io/fs"
 	"os"
@@ -32,11 +33,8 @@ type canaries struct {
 	texts map[string]string
 }
 
-// Values that the story puts into Secrets, beside the keys that BPA and the lab make.
-const (
-	bmcCanary  = "canary-3e1d-of-a-bmc"
-	varsCanary = "canary-3e1d-of-a-variable"
-)
+// Values that a story puts into Secrets, beside the keys that BPA and the lab make. They are others in each run.
+var bmcCanary, varsCanary = "canary-of-a-bmc-" + rand.Text(), "canary-of-a-variable-" + rand.Text()
 
 // watchSecrets begins the time of which check searches the files.
 func watchSecrets(t *testing.T, s *site.Site) *canaries {
@@ -265,9 +263,8 @@ func (c *canaries) checkNode(host string) {
 			forms = append(forms, canary.Forms(text)...)
 		}
 	}
-	patterns := base64.StdEncoding.EncodeToString([]byte(strings.Join(forms, "\n") + "\n"))
-	out := c.s.On(host, "echo planted-on-"+host+" >"+planted+" && find / \\( "+pruned+" \\) -prune -o -type f -size -64M -newer /etc/hostname -print0 >/tmp/searched; echo "+patterns+
-		" | base64 -d >/run/patterns; xargs -0 grep -laFf /run/patterns </tmp/searched 2>/dev/null; rm -f /run/patterns /tmp/searched "+planted)
+	out := c.s.OnWith(host, strings.Join(forms, "\n")+"\n", "echo planted-on-"+host+" >"+planted+" && find / \\( "+pruned+" \\) -prune -o -type f -size -64M -newer /etc/hostname -print0 >/tmp/searched; "+
+		"cat >/run/patterns; xargs -0 grep -laFf /run/patterns </tmp/searched 2>/dev/null; rm -f /run/patterns /tmp/searched "+planted)
 	if diff := cmp.Diff([]string{planted}, strings.Fields(out)); diff != "" {
 		c.t.Errorf("files of %s with a text of a Secret (-want +got):\n%s", host, diff)
 	}

@@ -19,6 +19,16 @@ func (s *Site) On(host, command string) string {
 	return s.Admin().Kubectl("--namespace", fleet.PodNamespace, "exec", s.Pool+"-"+host, "--", "sh", "-c", inMachine, command)
 }
 
+// OnWith is On with a standard input, for texts that must not be in the audit log: it has the arguments of the command.
+func (s *Site) OnWith(host, stdin, command string) string {
+	s.T.Helper()
+	out, err := s.Admin().TryKubectl(stdin, "--namespace", fleet.PodNamespace, "exec", "--stdin", s.Pool+"-"+host, "--", "sh", "-c", inMachine, command)
+	if err != nil {
+		s.T.Fatalf("%s on %s: %v\n%s", command, host, err, out)
+	}
+	return out
+}
+
 // AwaitOn waits until a shell command succeeds on a lab host, and fails the test after limit. The
 // machine runs the command again and again, because not everything on a machine can be watched.
 func (s *Site) AwaitOn(host, command string, limit time.Duration) {
