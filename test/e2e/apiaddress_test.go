@@ -52,7 +52,7 @@ func (l *life) checkAddress(lb *balancer, name string) {
 	if got := l.p.Status.APIEndpoint; got != lb.url() {
 		l.t.Errorf("the endpoint is %s, want %s", got, lb.url())
 	}
-	if value := l.s.Secret(l.p.Status.Kubeconfig.SecretName, "value"); !strings.Contains(string(value), "server: "+lb.url()+"\n") {
+	if value := l.s.Admin().Secret(l.p.Status.Kubeconfig.SecretName, "value"); !strings.Contains(string(value), "server: "+lb.url()+"\n") {
 		l.t.Errorf("the kubeconfig does not name %s", lb.url())
 	}
 	if got := l.s.On(hostOf(l.p, "worker-1"), "grep server: /etc/kubernetes/kubelet.conf"); !strings.Contains(got, lb.url()) {

@@ -40,7 +40,7 @@ func TestFailures(t *testing.T) {
 	depot := siteDepot(t, s)
 	// A test that was killed leaves an image and the permission to copy it, which belong to no namespace.
 	depot.clear(t)
-	s.Kubectl("delete", "clusterrolebinding", s.Namespace+"-edge-2-seed-registry-bpa-depot-seeder", "--ignore-not-found")
+	s.Admin().Kubectl("delete", "clusterrolebinding", s.Namespace+"-edge-2-seed-registry-bpa-depot-seeder", "--ignore-not-found")
 	up := startUpstream(t, depot.address)
 	ref, index := up.publish(t, "e2e/connected:1")
 	t.Cleanup(func() { depot.remove(t, index) })
@@ -141,8 +141,8 @@ func (f *failures) notPermitted(depot *depotAdmin, index v1.ImageIndex, up *upst
 	if digest := depot.digest(f.t); digest != "" {
 		f.t.Errorf("%s was copied to the depot without permission", digest)
 	}
-	f.s.Kubectl(strings.Fields(command[0])[1:]...)
-	f.t.Cleanup(func() { f.s.Kubectl("delete", "clusterrolebinding", command[1]) })
+	f.s.Admin().Kubectl(strings.Fields(command[0])[1:]...)
+	f.t.Cleanup(func() { f.s.Admin().Kubectl("delete", "clusterrolebinding", command[1]) })
 	site.Await(f.s, &v1alpha1.ProvisioningList{}, "all artifacts in the depot", 3*time.Minute, func(p *v1alpha1.Provisioning) bool {
 		return p.Status.GetCondition(v1alpha1.ConditionArtifactsAvailable).IsTrue()
 	})

@@ -155,7 +155,7 @@ func checkPlugins(t *testing.T, p *v1alpha1.Provisioning, want map[string]string
 	}
 }
 
-// bpa runs kubectl-bpa as a user of the site.
+// bpa runs kubectl-bpa as the user of the site.
 func bpa(t *testing.T, s *site.Site, args ...string) (string, error) {
 	t.Helper()
 	return bpaWithin(t, s, pluginLimit, args...)
@@ -164,9 +164,15 @@ func bpa(t *testing.T, s *site.Site, args ...string) (string, error) {
 // bpaWithin is bpa with another time limit.
 func bpaWithin(t *testing.T, s *site.Site, limit time.Duration, args ...string) (string, error) {
 	t.Helper()
+	return bpaIn(t, s, s.Namespace, limit, args...)
+}
+
+// bpaIn is bpaWithin in another namespace than that of the tenant.
+func bpaIn(t *testing.T, s *site.Site, namespace string, limit time.Duration, args ...string) (string, error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	args = append(args, "--namespace", s.Namespace, "--kubeconfig", filepath.Join(site.State(), "kubeconfig"))
+	args = append(args, "--namespace", namespace, "--kubeconfig", s.Kubeconfig())
 	out, err := exec.CommandContext(ctx, filepath.Join(site.State(), "bin", "kubectl-bpa"), args...).CombinedOutput()
 	return string(out), err
 }
@@ -175,6 +181,7 @@ func bpaWithin(t *testing.T, s *site.Site, limit time.Duration, args ...string) 
 // plugin have paths.
 func pushPlugins(t *testing.T, s *site.Site, plugins map[string]map[string]string) {
 	t.Helper()
+	s = s.Admin()
 	settings := &corev1.ConfigMap{}
 	if err := s.Get(t.Context(), client.ObjectKey{Namespace: "bpa-system", Name: "config-bpa"}, settings); err != nil {
 		t.Fatal(err)

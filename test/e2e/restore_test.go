@@ -28,7 +28,7 @@ func TestRestore(t *testing.T) {
 	r.backup()
 	r.write(old, "later")
 	checkRotation(t, r.s, r.p) // the backup has the rights of the user that is revoked here
-	if out, err := r.try("restore", r.p.Name, "--from=before", "--yes"); err == nil || !strings.Contains(out, "--force") {
+	if out, err := r.as(r.s.Admin()).try("restore", r.p.Name, "--from=before", "--yes"); err == nil || !strings.Contains(out, "--force") {
 		t.Errorf("a restore of a cluster that works is accepted: %v\n%s", err, out)
 	}
 
@@ -101,12 +101,12 @@ func (r *restoreStory) awaitLost() {
 	})
 }
 
-// restore restores the Backup "before", and checks that the cluster has its content, the object "kept" and
+// restore restores the Backup "before" as an administrator of the hosts, which the command reads, and checks that the cluster has its content, the object "kept" and
 // not the object "later", that it refuses a revoked kubeconfig, and that it has another one.
 func (r *restoreStory) restore(what, revoked string, options ...string) {
 	r.t.Helper()
 	begin := time.Now()
-	r.bpa(append([]string{"restore", r.p.Name, "--from=before", "--yes", "--wait", "--timeout=" + r.limit.String()}, options...)...)
+	r.as(r.s.Admin()).bpa(append([]string{"restore", r.p.Name, "--from=before", "--yes", "--wait", "--timeout=" + r.limit.String()}, options...)...)
 	r.t.Logf("restored %s in %s", what, time.Since(begin).Round(time.Second))
 	r.await("restored "+what, r.nodes...)
 	if st := r.p.Status.Restore; st == nil || st.State != v1alpha1.RestoreComplete || st.Backup != "before" {
@@ -159,6 +159,13 @@ func (r *restoreStory) pods(kubeconfig string) string {
 		r.t.Fatalf("list the pods: %v\n%s", err, out)
 	}
 	return out
+}
+
+// as returns the story as another user of the site plays it.
+func (r *restoreStory) as(s *site.Site) *restoreStory {
+	other := *r.life
+	other.s = s
+	return &restoreStory{life: &other, nodes: r.nodes}
 }
 
 // bpa runs a command of kubectl bpa.

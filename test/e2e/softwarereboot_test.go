@@ -28,7 +28,7 @@ func TestSoftwareReboot(t *testing.T) {
 	w := &softwareStory{life: life{t: t, s: s, limit: installLimit}, depot: depot, name: "workers"}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log(s.Kubectl("get", "softwares,configmaps", "--output", "yaml"))
+			t.Log(s.Admin().Kubectl("get", "softwares,configmaps", "--output", "yaml"))
 		}
 	})
 	s.Apply(s.Provisioning(name, masters(1), pool(2), withSystem(osimage.NodeSystem)))

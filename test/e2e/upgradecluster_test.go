@@ -3,9 +3,6 @@
 package e2e
 
 import (
-	"context"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -118,10 +115,7 @@ func (u *upgradeStory) expectSnapshot() {
 // retry runs kubectl bpa retry.
 func (u *upgradeStory) retry(name string) {
 	u.t.Helper()
-	ctx, cancel := context.WithTimeout(u.t.Context(), time.Minute)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, filepath.Join(site.State(), "bin", "kubectl-bpa"), "retry", name, "--namespace", u.s.Namespace,
-		"--kubeconfig", filepath.Join(site.State(), "kubeconfig")).CombinedOutput()
+	out, err := bpaWithin(u.t, u.s, time.Minute, "retry", name)
 	if err != nil {
 		u.t.Fatalf("kubectl bpa retry: %v\n%s", err, out)
 	}
