@@ -244,7 +244,7 @@ func TestRestoreOfThreeWithFlannel(t *testing.T) {
 		}
 		return r.script(i, command, stdout, stderr)
 	}
-	if _, err := r.Run(); err != nil {
+	if _, err := r.run(); err != nil {
 		t.Fatalf("%v\n%s", err, &r.Log)
 	}
 	if want := []string{"master-1 after 0 playbooks"}; !slices.Equal(filled, want) {
