@@ -101,12 +101,12 @@ func (r *restoreStory) awaitLost() {
 	})
 }
 
-// restore restores the Backup "before" as an administrator of the hosts, which the command reads, and checks that the cluster has its content, the object "kept" and
-// not the object "later", that it refuses a revoked kubeconfig, and that it has another one.
+// restore restores the Backup "before", and checks that the cluster has its content, the object "kept" and not the object "later", that
+// it refuses a revoked kubeconfig, and that it has another one.
 func (r *restoreStory) restore(what, revoked string, options ...string) {
 	r.t.Helper()
 	begin := time.Now()
-	r.as(r.s.Admin()).bpa(append([]string{"restore", r.p.Name, "--from=before", "--yes", "--wait", "--timeout=" + r.limit.String()}, options...)...)
+	r.bpa(append([]string{"restore", r.p.Name, "--from=before", "--yes", "--wait", "--timeout=" + r.limit.String()}, options...)...)
 	r.t.Logf("restored %s in %s", what, time.Since(begin).Round(time.Second))
 	r.await("restored "+what, r.nodes...)
 	if st := r.p.Status.Restore; st == nil || st.State != v1alpha1.RestoreComplete || st.Backup != "before" {

@@ -136,7 +136,7 @@ func (y *yearStory) restore() {
 	site.Await(y.s, &v1alpha1.ProvisioningList{}, "the lost control plane", 3*time.Minute, func(p *v1alpha1.Provisioning) bool {
 		return p.Name == yearCluster && site.NotReady("HostsLost")(p)
 	})
-	y.cliOf(y.s.Admin(), "restore", yearCluster, "--from="+y.backup, "--yes", "--wait", "--timeout="+yearLimit.String())
+	y.cli("restore", yearCluster, "--from="+y.backup, "--yes", "--wait", "--timeout="+yearLimit.String())
 }
 
 // silence takes a machine off the network until its node is not Ready.
