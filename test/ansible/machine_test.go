@@ -47,7 +47,7 @@ func newMachines(t *testing.T, namespace string, n int) []machine {
 	t.Helper()
 	venv, core := file(t, "lab", "layers", "venv.tar.gz"), file(t, "ansible-core", "ansible_core-*.tar.gz")
 	switches, files := prepared(t)
-	site.Shared(t, namespace, n, 0)
+	site.New(t, namespace, n, 0)
 	var all []machine
 	for i := range n {
 		m := machine{t, fmt.Sprintf("%s-host-%d", namespace, i+1), switches}

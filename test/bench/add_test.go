@@ -37,7 +37,7 @@ func TestBenchAddNode(t *testing.T) {
 	if os.Getenv("KUBESPRAY") == "" {
 		t.Skip("this machine has no kubespray: run make kubespray")
 	}
-	s := site.Shared(t, "bench-add", 3, 0)
+	s := site.New(t, "bench-add", 3, 0)
 	s.Apply(s.Provisioning("bench-add", func(p *v1alpha1.Provisioning) {
 		p.Spec.PodSubnet = "10.234.0.0/16" // kubespray's default has room for 64 nodes
 	}, site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))})))

@@ -42,7 +42,7 @@ END
 // the cause, and compares the automatic retry with the first run. The retry must not run the
 // playbook. The times have no limit, because the load of the machine affects them.
 func TestBenchRetryAgainstRun(t *testing.T) {
-	s := site.Shared(t, "bench-retry", 3, 0)
+	s := site.New(t, "bench-retry", 3, 0)
 	s.Apply(s.Provisioning("retry",
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}),
 		site.Worker("worker-1", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}}),

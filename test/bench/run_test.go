@@ -63,7 +63,7 @@ func clusterSizes(t *testing.T) (all []int) {
 }
 
 func benchRun(t *testing.T, name string, nodes int, each bool) {
-	s := site.Shared(t, fmt.Sprint("bench-", nodes), nodes, 0) // the namespace of the last size can still be in deletion
+	s := site.New(t, fmt.Sprint("bench-", nodes), nodes, 0) // the namespace of the last size can still be in deletion
 	options := []site.Option{site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))})}
 	for i := 1; i < nodes; i++ {
 		options = append(options, site.Worker(fmt.Sprint("worker-", i), v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}}))

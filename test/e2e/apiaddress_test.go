@@ -20,7 +20,7 @@ import (
 // stays the same, and requests to it are answered again within 5 s.
 func TestAPIAddress(t *testing.T) {
 	const outer = "api.edge-60.example"
-	s := site.New(t, "e2e-api", 5, 0)
+	s := site.NewTenant(t, "e2e-api", 5, 0)
 	lb := balance(t, s)
 	s.Apply(s.Provisioning("edge-60", masters(1), workers(1), func(p *v1alpha1.Provisioning) {
 		delete(p.Spec.Kubespray.Vars, "loadbalancer_apiserver_localhost") // the webhook refuses it beside the field

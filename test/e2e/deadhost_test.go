@@ -21,7 +21,7 @@ import (
 // Provisioning becomes Ready. Its own deletion cannot reset the hosts, because the SSH key is gone.
 // With the policy Retain it releases them with their marks.
 func TestDeadHost(t *testing.T) {
-	s := site.New(t, "e2e-deadhost", 2, 0)
+	s := site.NewTenant(t, "e2e-deadhost", 2, 0)
 	p := s.Apply(s.Provisioning("edge-15",
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}),
 		site.Worker("worker-1", v1alpha1.Worker{MACAddress: site.MAC(s.MAC("host-2"))})))

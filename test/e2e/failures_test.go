@@ -36,7 +36,7 @@ type failures struct {
 // After each repair, the installation goes on. Upstream stops before the nodes pull, because nodes
 // must pull from the depot only.
 func TestFailures(t *testing.T) {
-	s := site.New(t, "e2e-failures", 0, 2)
+	s := site.NewTenant(t, "e2e-failures", 0, 2)
 	depot := siteDepot(t, s)
 	// A test that was killed leaves an image and the permission to copy it, which belong to no namespace.
 	depot.clear(t)
@@ -213,7 +213,7 @@ func (f *failures) playbookFails() {
 // When the same Provisioning is applied again, the pod of its playbook is killed inside kubeadm init
 // too. It becomes Ready without help, and not with the half-made control plane.
 func TestDeleteInTheMiddle(t *testing.T) {
-	s := site.New(t, "e2e-delete", 1, 0)
+	s := site.NewTenant(t, "e2e-delete", 1, 0)
 	p := s.Apply(oneMaster(s, "edge-5"))
 	s.AwaitOn("host-1", insideKubeadm, installLimit)
 	rival := s.Apply(oneMaster(s, "rival"))

@@ -32,7 +32,7 @@ const installLimit = 12 * time.Minute
 // a pod, and has plugins. No text of a Secret is anywhere else. A deletion resets and releases all hosts: nothing of the cluster is left, and
 // all that the machines had before is still there.
 func TestInstall(t *testing.T) {
-	s := site.New(t, "e2e-install", 3, 2)
+	s := site.NewTenant(t, "e2e-install", 3, 2)
 	hosts, before := []string{"host-1", "host-2", "host-3"}, map[string][]string{}
 	for _, host := range hosts {
 		s.On(host, "dpkg --remove "+someDeb+" && "+furnishScript)

@@ -30,7 +30,7 @@ const mostWithoutAnswer = 5 * time.Second
 // TestPatch patches a cluster while a workload in it answers requests. All nodes get the newer package,
 // and only the one that needs it reboots.
 func TestPatch(t *testing.T) {
-	s := site.New(t, "e2e-patch", 3, 0, "--reboots")
+	s := site.NewTenant(t, "e2e-patch", 3, 0, "--reboots")
 	const name = "edge-33"
 	s.Apply(s.Provisioning(name, masters(1), pool(2)))
 	l := &life{t: t, s: s, limit: 8 * time.Minute}

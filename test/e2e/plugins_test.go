@@ -49,7 +49,7 @@ var ownPlugins = map[string]map[string]string{
 // claimed. Then two plugins are installed and tested, and two are skipped. An edit removes one, adds one of
 // the site, and adds one that fails, which leaves the others as they are.
 func TestPlugins(t *testing.T) {
-	s := site.New(t, "e2e-plugins", 1, 0)
+	s := site.NewTenant(t, "e2e-plugins", 1, 0)
 	pushPlugins(t, s, ownPlugins)
 	p := s.Apply(s.Provisioning("edge-41", masters(1),
 		withPluginsOf("multus", "nfd", "sriov-network", "qat", "stranger")))

@@ -75,7 +75,7 @@ type restoreStory struct {
 
 // newRestoreStory installs a cluster with some control planes and a worker.
 func newRestoreStory(t *testing.T, namespace, name string, planes, hosts int) *restoreStory {
-	s := site.New(t, namespace, hosts, 0)
+	s := site.NewTenant(t, namespace, hosts, 0)
 	s.Apply(s.Provisioning(name, masters(planes), pool(1)))
 	r := &restoreStory{life: &life{t: t, s: s, limit: 15 * time.Minute}}
 	for i := range planes {

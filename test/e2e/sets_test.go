@@ -18,7 +18,7 @@ import (
 // standby. When the worker's machine is lost, the standby joins the running cluster automatically.
 // The run does not touch the nodes that stay.
 func TestStandby(t *testing.T) {
-	s := site.New(t, "e2e-standby", 5, 0)
+	s := site.NewTenant(t, "e2e-standby", 5, 0)
 	s.Admin().Kubectl("label", "--namespace", s.Pool, "baremetalhosts", "host-2", "rack=r1")
 	s.Admin().Kubectl("label", "--namespace", s.Pool, "baremetalhosts", "host-3", "rack=r2")
 	s.Apply(s.Provisioning("edge-5",

@@ -39,7 +39,7 @@ func TestSoftware(t *testing.T) {
 	depot := newUploads(t, namespace)
 	depot.putDriver(name, "1")
 	depot.putTool("1")
-	s := site.New(t, namespace, 4, 0)
+	s := site.NewTenant(t, namespace, 4, 0)
 	w := &softwareStory{life: life{t: t, s: s, limit: installLimit}, depot: depot, name: "workers"}
 	t.Cleanup(func() {
 		if t.Failed() {

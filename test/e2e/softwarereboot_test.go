@@ -24,7 +24,7 @@ func TestSoftwareReboot(t *testing.T) {
 	depot := newUploads(t, namespace)
 	depot.putTool("1")
 	depot.putDriver(name, "1")
-	s := site.New(t, namespace, 3, 0, "--reboots")
+	s := site.NewTenant(t, namespace, 3, 0, "--reboots")
 	w := &softwareStory{life: life{t: t, s: s, limit: installLimit}, depot: depot, name: "workers"}
 	t.Cleanup(func() {
 		if t.Failed() {

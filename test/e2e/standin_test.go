@@ -16,7 +16,7 @@ import (
 // had. They only install: an edit that needs more fails at once, changes nothing, and says what to do. The hosts
 // are in the namespace of the Provisioning. No text of a Secret is anywhere else.
 func TestStandIn(t *testing.T) {
-	s := site.Shared(t, "e2e-stand-in", 2, 0)
+	s := site.New(t, "e2e-stand-in", 2, 0)
 	secrets, withSecrets := plantCanaries(t, s)
 	p := s.Apply(s.Provisioning("edge-3", masters(1), withSecrets, func(p *v1alpha1.Provisioning) {
 		p.Spec.Kubernetes.NetworkPlugin = "custom_cni" // the only one that the stand-in installs: test/lab/modules/network

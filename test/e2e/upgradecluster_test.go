@@ -35,7 +35,7 @@ func TestUpgradeCluster(t *testing.T) {
 	if vars := site.Vars(t); !strings.Contains(string(vars["kubelet_binary_checksum"]), artifacts.PreviousKubernetes) {
 		t.Fatalf("the depot has no Kubernetes %s: run lab artifacts --kubernetes %[1]s, or make e2e-upgrade", artifacts.PreviousKubernetes)
 	}
-	s := site.New(t, "e2e-versions", 4, 0)
+	s := site.NewTenant(t, "e2e-versions", 4, 0)
 	s.Apply(s.Provisioning(name, masters(1), pool(3), func(p *v1alpha1.Provisioning) { p.Spec.Kubernetes.Version = artifacts.PreviousKubernetes }))
 	u := &upgradeStory{life: &life{t: t, s: s, limit: limit}}
 	u.await("Kubernetes "+artifacts.PreviousKubernetes, "master-1", "pool-1", "pool-2", "pool-3")

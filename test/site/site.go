@@ -40,22 +40,22 @@ type Site struct {
 	folder           string // of the kubeconfigs of users
 }
 
-// New connects to the bootstrap cluster and creates a namespace for a tenant, and another one with lab hosts that are granted
+// NewTenant connects to the bootstrap cluster and creates a namespace for a tenant, and another one with lab hosts that are granted
 // to it. hosts is the number of hosts with at least 8 CPUs and 16Gi. misfits is the number of hosts that are too small or in
-// error. New removes all this when the test ends, and first what a killed run has left: the data of the bootstrap machine
+// error. NewTenant removes all this when the test ends, and first what a killed run has left: the data of the bootstrap machine
 // stay after make down.
-func New(t testing.TB, namespace string, hosts, misfits int, flags ...string) *Site {
+func NewTenant(t testing.TB, namespace string, hosts, misfits int, flags ...string) *Site {
 	t.Helper()
 	return connect(t, namespace, poolOf(namespace)).fill(hosts, misfits, flags)
 }
 
-// Shared is New with the hosts in the namespace of the tenant.
-func Shared(t testing.TB, namespace string, hosts, misfits int, flags ...string) *Site {
+// New is NewTenant with the hosts in the namespace of the tenant.
+func New(t testing.TB, namespace string, hosts, misfits int, flags ...string) *Site {
 	t.Helper()
 	return connect(t, namespace, namespace).fill(hosts, misfits, flags)
 }
 
-// Resume connects to the site that a test with New and Keep has left. It is removed when the test ends.
+// Resume connects to the site that a test with NewTenant and Keep has left. It is removed when the test ends.
 func Resume(t testing.TB, namespace string) *Site {
 	t.Helper()
 	return connect(t, namespace, poolOf(namespace)).enter()

@@ -25,7 +25,7 @@ import (
 
 // ClusterRoles of BPA for users: see config/201-people.yaml.
 const (
-	RoleAuthor         = "bpa-edit" // of the user whom New returns
+	RoleAuthor         = "bpa-edit" // of the user whom NewTenant returns
 	RoleSoftwareAuthor = "bpa-software-edit"
 	RoleBackupDeleter  = "bpa-backup-delete"
 )
