@@ -9,8 +9,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
-// unseen finds what can be said of a restore to a user who may not read the hosts or the record of the cluster, such as one with only
-// bpa-edit: it checks the Backup. The controller checks everything before it starts a run. why is the answer of the API server.
+// unseen checks the Backup of a restore for a user without permission to read the hosts and the record of the cluster: bpa-edit alone
+// has none. The controller checks everything before it starts a run. why is the error of the API server.
 func (s *site) unseen(ctx context.Context, asked *v1alpha1.Provisioning, why error) (foundRestore, error) {
 	seen := plan.Seen{Namespace: asked.Namespace, Name: asked.Name, Restore: asked.Annotations[contract.AnnotationRestore]}
 	seen.Request.UID = asked.ClusterUID()

@@ -65,7 +65,7 @@ func (c *canaries) secret(namespace, name string, labels, values map[string]stri
 
 // check searches for the texts of all Secrets of the tenant and of the pool: in all objects of the bootstrap cluster, events
 // among them, in logs and in what commands show of the Provisioning, in what the depot and the machine have written since the
-// beginning, and on the nodes. Each search must find what is planted for it.
+// beginning, and on the nodes. The searches of objects, files and nodes must also find what is planted for them.
 // names are Secrets that must have a text.
 func (c *canaries) check(p *v1alpha1.Provisioning, names ...string) {
 	c.t.Helper()
