@@ -57,7 +57,7 @@ func Unpack(ctx context.Context, image string, ca []byte, folder string) error {
 	}
 	tar := exec.CommandContext(ctx, "tar", "-x", "--numeric-owner", "-C", to)
 	tar.Stdin = files
-	return errors.Join(run(tar))
+	return run(tar)
 }
 
 // Start runs a server with the files that Unpack has written into folder. login is the SSH key that opens it.
