@@ -98,12 +98,13 @@ stories-e2e-plugins   := TestPlugins TestCPUManager
 stories-e2e-software  := TestSoftware TestSoftwareReboot
 stories-e2e-restore   := TestRestore TestRestoreOfThree TestAdopt
 stories-e2e-api       := TestAPIAddress
+stories-e2e-families  := TestBothFamilies
 stories-e2e-same      := TestSameResult TestSameFailure
 stories-e2e-machine   := TestMachineIsLost
 stories-test-year     := TestYear
 # Targets that make test leaves out: they take long, or have not been seen to pass on kubespray yet. test/passed.tsv
 # has their last success.
-left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-api e2e-machine e2e-same integration-long test-power test-boot test-ansible test-year
+left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-api e2e-families e2e-machine e2e-same integration-long test-power test-boot test-ansible test-year
 
 empty :=
 # stories runs the stories of the target on real clusters, one after the other, with a time limit ($(1)).
@@ -236,6 +237,8 @@ e2e-software: up plugin ## Test packages on the nodes: updates, failures, a work
 e2e-restore: up plugin ## Test backups, the loss of the control plane and its restore
 	$(call long,110m)
 e2e-api: up plugin ## Test a cluster behind a load balancer, which is switched off, and whose first control plane is lost
+	$(call long,60m)
+e2e-families: up plugin ## Test a cluster with both address families
 	$(call long,60m)
 e2e-machine: up plugin ## Test a cluster whose bootstrap machine is destroyed and restored, also from a backup older than the cluster, in a sandbox
 	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray && make up, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }

@@ -66,7 +66,8 @@ func clash(s *v1alpha1.ProvisioningSpec, nodes netip.Prefix) *apis.FieldError {
 		{"pod", "PodSubnet", s.PodSubnet},
 		{"service", "kubernetes.serviceSubnet", s.Kubernetes.ServiceSubnet},
 	} {
-		if subnet, err := netip.ParsePrefix(own.text); err == nil && subnet.Overlaps(nodes) {
+		all, _ := parseSubnets(own.text, own.path)
+		if _, subnet, overlap := (ranges{nodes, nodes}).overlap(all); overlap {
 			return problem(apis.CurrentField, "set spec."+own.path+" to a range outside the nodes' subnet", "the nodes' subnet %s and the %s subnet %s overlap", nodes, own.name, subnet)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"knative.dev/pkg/apis"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // addressVariables are kubespray variables that say the same as spec.kubernetes.api.address.
@@ -85,7 +86,8 @@ func validateAddress(s *v1alpha1.ProvisioningSpec, address string) *apis.FieldEr
 		}
 	}
 	for _, own := range []struct{ name, text string }{{"pod", s.PodSubnet}, {"service", s.Kubernetes.ServiceSubnet}} {
-		if subnet, err := netip.ParsePrefix(own.text); err == nil && subnet.Contains(ip) {
+		first, _ := contract.Families(own.text)
+		if subnet, err := netip.ParsePrefix(first); err == nil && subnet.Contains(ip) {
 			return problem("address", "use an address of the site's network", "%s is in the %s subnet %s of the cluster", ip, own.name, subnet)
 		}
 	}

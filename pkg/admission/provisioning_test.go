@@ -81,6 +81,7 @@ func TestAccepted(t *testing.T) {
 		"64 nodes in the default subnet":     manyMasters(64) + "PodSubnet: 10.233.64.0/18",
 		"smaller pieces, more nodes":         manyMasters(65) + "kubespray: {vars: {kube_network_node_prefix: 25}}",
 		"calico cuts its own pieces":         manyMasters(65) + "kubernetes: {networkPlugin: calico}",
+		"both families":                      "masters: [{m: {cpu: 1}}]\naccess: {subnets: [10.60.0.0/24, 'fd00::/64']}\nPodSubnet: '10.244.0.0/16,fd00:1::/56'",
 		"release candidate":                  "masters: [{m: {cpu: 1}}]\nkubernetes: {version: v1.36.0-rc.1}",
 		"variables of any shape":             "masters: [{m: {cpu: 1}}]\nkubespray: {vars: {a: 1, b: [x], c: {d: e}, f: null}}",
 		"depot with a path and a last slash": "masters: [{m: {cpu: 1}}]\ndepot: {url: 'https://depot.site-1.example:8443/edge/'}",

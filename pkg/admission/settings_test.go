@@ -29,7 +29,8 @@ func TestNetworkRules(t *testing.T) {
 	checkRules(t, []rule{
 		{"no CIDR", one + "PodSubnet: 10.244.64.0", `"10.244.64.0" is not a subnet: spec.PodSubnet` + "\n" + subnetAdvice},
 		{"quotes inside", one + "PodSubnet: '10.244.0.0/16\" x=\"'", `"10.244.0.0/16\" x=\"" is not a subnet: spec.PodSubnet` + "\n" + subnetAdvice},
-		{"IPv6", one + "PodSubnet: fd00::/56", `"fd00::/56" is an IPv6 range, which this version of BPA does not support: spec.PodSubnet` + "\n" + subnetAdvice},
+		{"IPv6", one + "PodSubnet: fd00::/56",
+			`"fd00::/56" is of the other address family: the IPv4 range is the first one, and no cluster has IPv6 alone: spec.PodSubnet` + "\n" + subnetAdvice},
 		{"bits behind the prefix", one + "PodSubnet: 10.244.65.7/18",
 			`"10.244.65.7/18" is not the first address of its range: spec.PodSubnet` + "\nwrite 10.244.64.0/18"},
 		{"loopback", one + "PodSubnet: 127.0.0.0/16", `"127.0.0.0/16" overlaps 127.0.0.0/8 (loopback): spec.PodSubnet` + "\n" + subnetAdvice},
@@ -44,6 +45,37 @@ func TestNetworkRules(t *testing.T) {
 			"write a larger range, or give each node a smaller range with spec.kubespray.vars.kube_network_node_prefix"},
 		{"smaller than a node's piece", one + "PodSubnet: 10.9.0.0/25", "10.9.0.0/25 has no room for 1 nodes with a /24 each: spec.PodSubnet\n" +
 			"write a larger range, or give each node a smaller range with spec.kubespray.vars.kube_network_node_prefix"},
+	})
+}
+
+// Clusters with both address families.
+func TestFamilyRules(t *testing.T) {
+	const nodes = one + "access: {subnets: [10.60.0.0/24, 'fd00::/64']}\n"
+	const pods, services = "PodSubnet: '10.244.0.0/16,fd00:1::/64'\n", "kubernetes: {serviceSubnet: '10.233.0.0/18,fd00:2::/112'}\n"
+	checkRules(t, []rule{
+		{"IPv4 twice", nodes + "PodSubnet: '10.244.0.0/16,10.9.0.0/16'\n" + services,
+			`"10.9.0.0/16" is of the other address family: the IPv4 range is the first one, and no cluster has IPv6 alone: spec.PodSubnet` + "\n" + subnet6Advice},
+		{"three ranges", nodes + "PodSubnet: '10.244.0.0/16,fd00:1::/64,fd00:3::/64'\n" + services, `"fd00:1::/64,fd00:3::/64" is not a subnet: spec.PodSubnet` + "\n" + subnet6Advice},
+		{"link-local", nodes + "PodSubnet: '10.244.0.0/16,fe80::/64'\n" + services, `"fe80::/64" overlaps fe80::/10 (link-local): spec.PodSubnet` + "\n" + subnet6Advice},
+		{"services have one", nodes + pods + "kubernetes: {serviceSubnet: 10.233.0.0/18}",
+			"pods have both families, and services have one: spec.kubernetes.serviceSubnet\nadd an IPv6 range from /108 to /124 after a comma, or remove that of pods"},
+		{"pods have one", nodes + services, "services have both families, and pods have one: spec.PodSubnet\nadd an IPv6 range after a comma, or remove that of services"},
+		{"too many services", nodes + pods + "kubernetes: {serviceSubnet: '10.233.0.0/18,fd00:2::/64'}",
+			"fd00:2::/64 is no range that Kubernetes takes for services: spec.kubernetes.serviceSubnet\nwrite a range from /108 to /124"},
+		{"too few services", nodes + pods + "kubernetes: {serviceSubnet: '10.233.0.0/18,fd00:2::/125'}",
+			"fd00:2::/125 is no range that Kubernetes takes for services: spec.kubernetes.serviceSubnet\nwrite a range from /108 to /124"},
+		{"overlap", nodes + pods + "kubernetes: {serviceSubnet: '10.233.0.0/18,fd00:1::/112'}", "pod subnet fd00:1::/64 and service subnet fd00:1::/112 overlap: spec.PodSubnet, spec.kubernetes.serviceSubnet\n" +
+			"use two ranges that do not overlap; the defaults are 10.233.64.0/18 for pods and 10.233.0.0/18 for services"},
+		{"nodes in the range of pods", one + "access: {subnets: [10.60.0.0/24, 'fd00:1::/80']}\n" + pods + services,
+			"the nodes' subnet fd00:1::/80 and the pod subnet fd00:1::/64 overlap: spec.access.subnets[1]\nset spec.PodSubnet to a range outside the nodes' subnet"},
+		{"the nodes' ranges are not known", one + pods + services, "a cluster with both families needs nodes that have an address of each: spec.access.subnets\n" +
+			"write the IPv4 range and the IPv6 range of the nodes' addresses"},
+		{"a plugin of one family", nodes + pods + "kubernetes: {networkPlugin: macvlan}", "kubespray gives pods of macvlan one family only: spec.kubernetes.networkPlugin\nuse flannel, calico, cilium or kube-ovn"},
+		{"also by variable", nodes + pods + "kubespray: {vars: {ipv6_stack: true}}", "the two ranges in spec.PodSubnet say the same: spec.kubespray.vars.ipv6_stack\nremove it"},
+		{"no room", nodes + "PodSubnet: '10.244.0.0/16,fd00:1::/121'\n" + services, "fd00:1::/121 has no room for 1 nodes with a /120 each: spec.PodSubnet\n" +
+			"write a larger IPv6 range, or give each node a smaller one with spec.kubespray.vars.kube_network_node_prefix_ipv6"},
+		{"kubeadm does not divide it so", nodes + pods + "kubespray: {vars: {kube_network_node_prefix_ipv6: 112}}",
+			"kubeadm does not divide fd00:1::/64 into ranges of /112: spec.kubespray.vars.kube_network_node_prefix_ipv6\nremove it, or write at most 80"},
 	})
 }
 

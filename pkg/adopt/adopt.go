@@ -69,6 +69,9 @@ func Make(in Input) (Plan, error) {
 		if in.Cluster.NetworkPlugin == "" {
 			p.Problems = append(p.Problems, "the network plugin of the cluster is not recognized: give a file with spec.kubernetes.networkPlugin with -f")
 		}
+		if _, both := contract.Families(in.Cluster.PodSubnet); both != "" {
+			p.Problems = append(p.Problems, "the cluster has both address families, so the ranges of its nodes must be known: give a file with spec.access.subnets with -f")
+		}
 	}
 	request, err := in.Request(p.Provisioning)
 	if err != nil {
@@ -93,9 +96,14 @@ func (p *Plan) pin(s Server) {
 
 // compare names the parts of the spec that contradict the cluster, and that no run can change.
 func (p *Plan) compare(c Cluster, r contract.Request) {
+	pods, services := c.PodSubnet, c.ServiceSubnet
+	if r.SetsVar("ipv6_stack") || r.SetsVar("enable_dual_stack_networks") { // then the IPv6 ranges are in variables too
+		pods, _ = contract.Families(pods)
+		services, _ = contract.Families(services)
+	}
 	for _, f := range []struct{ field, wants, has string }{
-		{"spec.PodSubnet", r.PodSubnet, c.PodSubnet},
-		{"spec.kubernetes.serviceSubnet", r.ServiceSubnet, c.ServiceSubnet},
+		{"spec.PodSubnet", r.PodSubnet, pods},
+		{"spec.kubernetes.serviceSubnet", r.ServiceSubnet, services},
 		{"spec.kubernetes.networkPlugin", r.NetworkPlugin, c.NetworkPlugin},
 	} {
 		if f.has != "" && f.has != f.wants {

@@ -324,6 +324,38 @@ func TestDerivedLoadBalancer(t *testing.T) {
 	}
 }
 
+// TestBothFamilies: a cluster with both address families has its IPv6 ranges in the spec, or in variables of kubespray.
+func TestBothFamilies(t *testing.T) {
+	const ranges = "PodSubnet: 10.244.64.0/18,fd00:1::/64\n  access: {subnets: [10.0.0.0/24, 'fd00::/64']}"
+	for name, tc := range map[string]struct{ subnet, kubernetes, problem string }{
+		"in the spec":       {ranges, "version: 1.35.4, serviceSubnet: '10.233.0.0/18,fd00:2::/112'", ""},
+		"in the variables":  {"PodSubnet: 10.244.64.0/18", "version: 1.35.4}\n  kubespray: {vars: {ipv6_stack: true, x: 1}", ""},
+		"left out":          {"PodSubnet: 10.244.64.0/18", "version: 1.35.4", "spec.PodSubnet is 10.244.64.0/18, and the cluster has 10.244.64.0/18,fd00:1::/64: correct it"},
+		"those of services": {ranges, "version: 1.35.4, serviceSubnet: '10.233.0.0/18,fd00:3::/112'", "spec.kubernetes.serviceSubnet is 10.233.0.0/18,fd00:3::/112, and the cluster has"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.in.Cluster.PodSubnet, w.in.Cluster.ServiceSubnet = "10.244.64.0/18,fd00:1::/64", "10.233.0.0/18,fd00:2::/112"
+			for i := range w.in.Servers {
+				card := &w.in.Servers[i].Host.NICs[0]
+				card.IPs = append(card.IPs, netip.MustParseAddr(fmt.Sprintf("fd00::%d", i+1)))
+			}
+			w.file("PodSubnet: 10.244.64.0/18", tc.subnet, "version: 1.35.4", tc.kubernetes, "  kubespray: {vars: {x: 1}}\n", "")
+			switch {
+			case tc.problem == "":
+				w.expect(w.make(), all)
+			case name == "left out":
+				w.expect(w.make(), all, tc.problem, "spec.kubernetes.serviceSubnet is 10.233.0.0/18, and the cluster has")
+			default:
+				w.expect(w.make(), all, tc.problem)
+			}
+		})
+	}
+	w := newWorld(t)
+	w.in.Cluster.PodSubnet, w.in.Cluster.ServiceSubnet = "10.244.64.0/18,fd00:1::/64", "10.233.0.0/18,fd00:2::/112"
+	w.expect(w.make(), all, "give a file with spec.access.subnets with -f")
+}
+
 // TestNewerVersion: a version that the cluster does not have yet drains its nodes, so that a user resumes it.
 func TestNewerVersion(t *testing.T) {
 	w := newWorld(t)

@@ -23,7 +23,7 @@ type Server struct {
 // Cluster is what the cluster says of itself.
 type Cluster struct {
 	CA []*x509.Certificate // of the API server
-	// Version is the Kubernetes version of the control plane, without a leading v. PodSubnet and ServiceSubnet are CIDRs.
+	// Version is the Kubernetes version of the control plane, without a leading v. PodSubnet and ServiceSubnet are as in the spec.
 	// DNSDomain is the domain of its services, and Name the name that kubeadm knows.
 	Version, PodSubnet, ServiceSubnet, DNSDomain, Name string
 	// NetworkPlugin is kubespray's name of the network plugin; empty: not recognized.

@@ -85,8 +85,7 @@ func readKubeadm(c *Cluster, answer []byte) error {
 		return fmt.Errorf("the configuration of kubeadm has the version %q", c.Version)
 	}
 	c.Endpoint = is.ControlPlaneEndpoint
-	c.PodSubnet, _, _ = strings.Cut(is.Networking.PodSubnet, ",") // with two families, IPv4 is first
-	c.ServiceSubnet, _, _ = strings.Cut(is.Networking.ServiceSubnet, ",")
+	c.PodSubnet, c.ServiceSubnet = is.Networking.PodSubnet, is.Networking.ServiceSubnet
 	return nil
 }
 

@@ -38,7 +38,7 @@ func TestQuestions(t *testing.T) {
 	}
 	c.CA = nil
 	plane, worker := contract.RoleControlPlane, contract.RoleWorker
-	want := Cluster{Version: "1.35.4", PodSubnet: "10.244.64.0/18", ServiceSubnet: "10.233.0.0/18", DNSDomain: "cluster.local", Name: "cluster.local", NetworkPlugin: "flannel", Endpoint: "api.example:8443", Nodes: []Node{
+	want := Cluster{Version: "1.35.4", PodSubnet: "10.244.64.0/18,fd00::/64", ServiceSubnet: "10.233.0.0/18", DNSDomain: "cluster.local", Name: "cluster.local", NetworkPlugin: "flannel", Endpoint: "api.example:8443", Nodes: []Node{
 		{Name: "m", Version: "1.35.4", Roles: []string{plane}, Addresses: []string{"10.0.0.1", "fd00::1"}, Created: time.Date(2026, 11, 28, 3, 0, 0, 0, time.UTC).Local()},
 		{Name: "both", Roles: []string{plane, worker}}, {Name: "w", Roles: []string{worker}}}}
 	if diff := cmp.Diff(want, c); diff != "" {

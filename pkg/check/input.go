@@ -35,17 +35,20 @@ func InputOf(r contract.Request, nodes []Node) Input {
 	}
 	in.Eviction = eviction(r)
 	in.Accepted = accepted(r)
-	for _, cidr := range []string{text(r, "kube_pods_subnet", r.PodSubnet), text(r, "kube_pods_subnet_ipv6", "")} {
-		if cidr != "" {
-			in.PodSubnets = append(in.PodSubnets, cidr)
-		}
-	}
-	for _, cidr := range []string{text(r, "kube_service_addresses", r.ServiceSubnet), text(r, "kube_service_addresses_ipv6", "")} {
-		if cidr != "" {
-			in.ServiceSubnets = append(in.ServiceSubnets, cidr)
-		}
-	}
+	in.PodSubnets = subnets(r, r.PodSubnet, "kube_pods_subnet")
+	in.ServiceSubnets = subnets(r, r.ServiceSubnet, "kube_service_addresses")
 	return in
+}
+
+// subnets returns the ranges of both families: those of the spec, unless variables of kubespray have others.
+func subnets(r contract.Request, spec, name string) (all []string) {
+	first, second := contract.Families(spec)
+	for _, cidr := range []string{text(r, name, first), text(r, name+"_ipv6", second)} {
+		if cidr != "" {
+			all = append(all, cidr)
+		}
+	}
+	return all
 }
 
 // eviction returns kubespray's eviction_hard.

@@ -21,7 +21,22 @@ type checked struct {
 	ordered        []contract.Node       // the nodes in the order of Members
 	addresses      map[string]netip.Addr // by node name
 	second         map[string]netip.Addr // IPv6 addresses by node name, only of nodes that have a second address
-	pods, services netip.Prefix
+	pods, services ranges
+}
+
+// ranges are an IPv4 range and, in a cluster with both address families, an IPv6 range; otherwise the latter is the zero Prefix.
+type ranges struct {
+	v4, v6 netip.Prefix
+}
+
+func (r ranges) contains(ip netip.Addr) bool { return r.v4.Contains(ip) || r.v6.Contains(ip) }
+
+// of returns the range that has the address.
+func (r ranges) of(ip netip.Addr) netip.Prefix {
+	if r.v6.Contains(ip) {
+		return r.v6
+	}
+	return r.v4
 }
 
 var (
@@ -101,25 +116,35 @@ func (c *checked) checkAPI() error {
 }
 
 func (c *checked) checkSubnets() (err error) {
-	if c.pods, err = subnet("pod", c.request.PodSubnet); err != nil {
+	if c.pods, err = subnets("pod", c.request.PodSubnet); err != nil {
 		return err
 	}
-	if c.services, err = subnet("service", c.request.ServiceSubnet); err != nil {
+	if c.services, err = subnets("service", c.request.ServiceSubnet); err != nil {
 		return err
 	}
-	if c.pods.Overlaps(c.services) {
-		return fmt.Errorf("pod subnet %s and service subnet %s overlap", c.pods, c.services)
+	switch {
+	case c.pods.v4.Overlaps(c.services.v4):
+		return fmt.Errorf("pod subnet %s and service subnet %s overlap", c.pods.v4, c.services.v4)
+	case c.pods.v6.Overlaps(c.services.v6):
+		return fmt.Errorf("pod subnet %s and service subnet %s overlap", c.pods.v6, c.services.v6)
+	case c.pods.v6.IsValid() != c.services.v6.IsValid():
+		return errors.New("pods and services must both have an IPv6 range, or none of them")
 	}
 	return nil
 }
 
-func subnet(what, text string) (netip.Prefix, error) {
-	prefix, err := netip.ParsePrefix(text)
-	if err != nil {
-		return prefix, fmt.Errorf("%s subnet %q is not a CIDR like 10.233.64.0/18", what, text)
+func subnets(what, text string) (r ranges, err error) {
+	first, second := contract.Families(text)
+	if r.v4, err = subnet(what, first, netip.Addr.Is4); err == nil && second != "" {
+		r.v6, err = subnet(what, second, netip.Addr.Is6)
 	}
-	if !prefix.Addr().Is4() {
-		return prefix, fmt.Errorf("%s subnet %s is not IPv4: BPA sets up only IPv4 by itself; for an IPv6 cluster set spec.kubespray.vars", what, text)
+	return r, err
+}
+
+func subnet(what, text string, family func(netip.Addr) bool) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil || !family(prefix.Addr()) {
+		return prefix, fmt.Errorf("%s subnet %q is not a CIDR like 10.233.64.0/18, or like 10.233.64.0/18,fd00:1::/112 in a cluster with both address families", what, text)
 	}
 	return prefix.Masked(), nil
 }
@@ -166,10 +191,8 @@ func (c *checked) checkNode(node contract.Node) (netip.Addr, error) {
 		err = errors.New("it has no role")
 	case err != nil || ip.Zone() != "" || !ip.Unmap().IsGlobalUnicast():
 		err = fmt.Errorf("its address %q is not an IP address that other machines can reach", node.Address)
-	case c.pods.Contains(ip.Unmap()):
-		err = fmt.Errorf("its address %s is inside the pod subnet %s: choose another PodSubnet", ip, c.pods)
-	case c.services.Contains(ip.Unmap()):
-		err = fmt.Errorf("its address %s is inside the service subnet %s: choose another serviceSubnet", ip, c.services)
+	default:
+		err = c.checkOutside(ip.Unmap())
 	}
 	for _, role := range node.Roles {
 		if role != contract.RoleControlPlane && role != contract.RoleWorker {
@@ -184,9 +207,23 @@ func (c *checked) checkNode(node contract.Node) (netip.Addr, error) {
 	return ip.Unmap(), err
 }
 
-// checkSecond checks a node's second address, if it has one.
+// checkOutside checks that the address of a node is not one of the cluster's own.
+func (c *checked) checkOutside(ip netip.Addr) error {
+	switch {
+	case c.pods.contains(ip):
+		return fmt.Errorf("its address %s is inside the pod subnet %s: choose another PodSubnet", ip, c.pods.of(ip))
+	case c.services.contains(ip):
+		return fmt.Errorf("its address %s is inside the service subnet %s: choose another serviceSubnet", ip, c.services.of(ip))
+	}
+	return nil
+}
+
+// checkSecond checks a node's second address. In a cluster with both families, each node has one.
 func (c *checked) checkSecond(node contract.Node, owners map[netip.Addr]string) error {
-	if node.Address6 == "" {
+	switch {
+	case node.Address6 == "" && c.pods.v6.IsValid():
+		return fmt.Errorf("node %q: it has no IPv6 address, and the cluster has both address families: give its host one in the IPv6 range of spec.access.subnets", node.Name)
+	case node.Address6 == "":
 		return nil
 	}
 	ip, err := netip.ParseAddr(node.Address6)
@@ -195,6 +232,9 @@ func (c *checked) checkSecond(node contract.Node, owners map[netip.Addr]string) 
 	}
 	if other, dup := owners[ip]; dup {
 		return fmt.Errorf("nodes %s and %s have the same address %s", other, node.Name, ip)
+	}
+	if err := c.checkOutside(ip); err != nil {
+		return fmt.Errorf("node %q: %w", node.Name, err)
 	}
 	c.second[node.Name], owners[ip] = ip, node.Name
 	return nil

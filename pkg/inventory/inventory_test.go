@@ -54,6 +54,7 @@ func TestRenderGolden(t *testing.T) {
 		}},
 		{"ipv6-addresses", request(), []contract.Node{master("m-1", "fd00::0001"), worker("w-1", "FD00::2")}},
 		{"two-families", request(), []contract.Node{master("m-1", "10.60.0.1"), {Name: "w-1", Roles: []string{contract.RoleWorker}, Address: "10.60.0.2", Address6: "FD00::2"}}},
+		{"cluster-of-two-families", request(twoFamilies), []contract.Node{second(both("m-1", "10.60.0.1"), "fd00::1")}},
 		{"from-the-internet", request(func(r *contract.Request) { r.DepotURL = "" }), []contract.Node{both("m-1", "10.60.0.1")}},
 		{"https-depot-and-other-user", request(func(r *contract.Request) {
 			r.DepotURL, r.SSHUser, r.SSHPort = "https://depot.site.example/", "ubuntu", 2222
@@ -143,6 +144,14 @@ func TestRenderRefuses(t *testing.T) {
 		{name: "pod subnet", change: func(r *contract.Request) { r.PodSubnet = "10.244.0.0" }, want: "pod subnet"},
 		{name: "IPv6 service subnet", change: func(r *contract.Request) { r.ServiceSubnet = "fd00::/112" }, want: "service subnet"},
 		{name: "overlap", change: func(r *contract.Request) { r.ServiceSubnet = "10.244.0.0/16" }, want: "overlap"},
+		{name: "IPv6 alone", change: func(r *contract.Request) { r.PodSubnet = "fd00:1::/64" }, want: "pod subnet"},
+		{name: "IPv4 twice", change: func(r *contract.Request) { r.PodSubnet += ",10.9.0.0/16" }, want: "pod subnet"},
+		{name: "two families of pods only", change: func(r *contract.Request) { r.PodSubnet += ",fd00:1::/64" }, want: "pods and services must both"},
+		{name: "overlap of IPv6", change: func(r *contract.Request) {
+			r.PodSubnet, r.ServiceSubnet = r.PodSubnet+",fd00:1::/64", r.ServiceSubnet+",fd00:1::/112"
+		}, want: "pod subnet fd00:1::/64 and service subnet fd00:1::/112 overlap"},
+		{name: "no second address", change: twoFamilies, want: `node "m-1": it has no IPv6 address`},
+		{name: "second address in the pod subnet", change: twoFamilies, nodes: []contract.Node{second(both("a", "10.60.0.1"), "fd00:1::5")}, want: "is inside the pod subnet fd00:1::/64"},
 		{name: "variable's name", change: vars("a b"), want: `"a b"`},
 		{name: "connection by variable", change: vars("ansible_connection"), want: "spec.ssh"},
 		{name: "host key check by variable", change: vars("ansible_ssh_common_args"), want: "spec.ssh"},
@@ -183,6 +192,10 @@ func TestRenderRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+func twoFamilies(r *contract.Request) {
+	r.PodSubnet, r.ServiceSubnet = r.PodSubnet+",fd00:1::/64", r.ServiceSubnet+",fd00:2::/112"
 }
 
 func second(n contract.Node, address string) contract.Node {

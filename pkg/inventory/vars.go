@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/netip"
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -24,8 +25,8 @@ func groupVars(c checked, pins Pins) ([]byte, error) {
 	vars := map[string]any{
 		"kube_version":           c.request.KubernetesVersion,
 		"kube_network_plugin":    c.request.NetworkPlugin,
-		"kube_pods_subnet":       c.pods.String(),
-		"kube_service_addresses": c.services.String(),
+		"kube_pods_subnet":       c.pods.v4.String(),
+		"kube_service_addresses": c.services.v4.String(),
 		// The task collect-kubeconfig makes the kubeconfig. A copy of the admin's kubeconfig must
 		// not stay in the task's pod.
 		"kubeconfig_localhost": false,
@@ -36,6 +37,7 @@ func groupVars(c checked, pins Pins) ([]byte, error) {
 	if c.request.DepotURL != "" {
 		maps.Copy(vars, depotVars(strings.TrimRight(c.request.DepotURL, "/"), c.request.DepotCA != ""))
 	}
+	maps.Copy(vars, stackVars(c.pods.v6, c.services.v6))
 	maps.Copy(vars, apiVars(c.request.API))
 	maps.Copy(vars, pins.vars(c.request.KubernetesVersion))
 	for name, value := range c.request.PluginVars {
@@ -76,6 +78,18 @@ func depotVars(depot string, ownCA bool) map[string]any {
 		"get_helm_url":           files + "get.helm.sh",
 		"storage_googleapis_url": files + "storage.googleapis.com",
 		mirrorsVar:               depotMirrors(depot, ownCA),
+	}
+}
+
+// stackVars returns variables of a cluster with both address families; without the IPv6 ranges there are none. The nodes' parts of the range
+// are not larger than kubeadm permits.
+func stackVars(pods, services netip.Prefix) map[string]any {
+	if !pods.IsValid() {
+		return nil
+	}
+	return map[string]any{
+		"ipv6_stack": true, "kube_pods_subnet_ipv6": pods.String(), "kube_service_addresses_ipv6": services.String(),
+		"kube_network_node_prefix_ipv6": contract.NodePrefix6(pods.Bits()),
 	}
 }
 

@@ -42,22 +42,36 @@ func standIns(request contract.Request) ([]standIn, error) {
 	for _, s := range request.Sets {
 		add(s.Roles, s.Architecture)
 	}
-	subnet, err := unused(request.PodSubnet, request.ServiceSubnet)
+	pods, pods6 := contract.Families(request.PodSubnet)
+	services, services6 := contract.Families(request.ServiceSubnet)
+	subnet, err := unused(documentation, pods, services)
 	if err != nil {
 		return nil, err
 	}
-	address := subnet.Addr()
+	subnet6, err := unused(documentation6, pods6, services6)
+	if err != nil {
+		return nil, err
+	}
+	address, address6 := subnet.Addr(), subnet6.Addr()
 	for n := range all {
-		address = address.Next()
+		address, address6 = address.Next(), address6.Next()
 		all[n].Address = address.String()
+		if pods6 != "" {
+			all[n].Address6 = address6.String()
+		}
 	}
 	return all, nil
 }
 
-// unused returns a subnet that no real host uses: one of the subnets for documentation (RFC 5737).
-// It must not overlap the subnets in taken.
-func unused(taken ...string) (netip.Prefix, error) {
-	for _, text := range []string{"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"} {
+// documentation and documentation6 are subnets for documentation, which no real host uses (RFC 5737 and RFC 3849).
+var (
+	documentation  = []string{"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"}
+	documentation6 = []string{"2001:db8:1::/64", "2001:db8:2::/64", "2001:db8:3::/64"}
+)
+
+// unused returns one of the candidates that overlaps none of the subnets in taken.
+func unused(candidates []string, taken ...string) (netip.Prefix, error) {
+	for _, text := range candidates {
 		candidate := netip.MustParsePrefix(text)
 		if !slices.ContainsFunc(taken, func(t string) bool {
 			p, err := netip.ParsePrefix(t)
@@ -66,7 +80,7 @@ func unused(taken ...string) (netip.Prefix, error) {
 			return candidate, nil
 		}
 	}
-	return netip.Prefix{}, fmt.Errorf("the subnets %v overlap all documentation subnets of RFC 5737, and one of those must be free: choose smaller subnets", taken)
+	return netip.Prefix{}, fmt.Errorf("the subnets %v overlap all subnets for documentation (RFC 5737, RFC 3849), and one of those must be free: choose smaller subnets", taken)
 }
 
 // facts returns, as JSON, those facts of the stand-in on which the lists depend. Ansible would

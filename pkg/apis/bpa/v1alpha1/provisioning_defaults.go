@@ -20,10 +20,12 @@ const (
 	// DefaultPodSubnet and DefaultServiceSubnet are the defaults of kubespray.
 	DefaultPodSubnet     = "10.233.64.0/18"
 	DefaultServiceSubnet = "10.233.0.0/18"
-	DefaultNetworkPlugin = "flannel"
-	DefaultSSHUser       = "root"
-	DefaultSSHPort       = 22
-	DefaultSSHSecret     = "ssh-key"
+	// DefaultServiceSubnets is the default of a cluster whose pods have both address families.
+	DefaultServiceSubnets = DefaultServiceSubnet + ",fd85:ee78:d8a6:8607::1000/116"
+	DefaultNetworkPlugin  = "flannel"
+	DefaultSSHUser        = "root"
+	DefaultSSHPort        = 22
+	DefaultSSHSecret      = "ssh-key"
 	// DefaultInstallTimeout is the time limit of one installation attempt.
 	DefaultInstallTimeout = 2 * time.Hour
 	// DefaultDrainTimeout is the time limit for the pods of one node to leave it.
@@ -84,6 +86,9 @@ func (s *ProvisioningSpec) keepVersions(old *ProvisioningSpec) {
 func (s *ProvisioningSpec) setDefaults() {
 	orDefault(&s.PodSubnet, DefaultPodSubnet)
 	orDefault(&s.Kubernetes.Version, DefaultKubernetesVersion)
+	if strings.Contains(s.PodSubnet, ",") {
+		orDefault(&s.Kubernetes.ServiceSubnet, DefaultServiceSubnets)
+	}
 	orDefault(&s.Kubernetes.ServiceSubnet, DefaultServiceSubnet)
 	orDefault(&s.Kubernetes.NetworkPlugin, DefaultNetworkPlugin)
 	orDefault(&s.DeletionPolicy, DeletionReset)

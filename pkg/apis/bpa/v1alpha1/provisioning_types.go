@@ -81,9 +81,9 @@ type ProvisioningSpec struct {
 	// parameters together have at most 64 KiB.
 	// +kubebuilder:validation:MaxProperties=64
 	Plugins map[string]PluginSpec `json:"plugins,omitempty"`
-	// PodSubnet is the range of pod addresses of the new cluster, as a CIDR. Default
-	// 10.233.64.0/18.
-	// +kubebuilder:validation:Pattern=`^$|^[0-9.]+/[0-9]{1,2}$`
+	// PodSubnet is the range of pod addresses of the new cluster, as a CIDR; for a cluster with both address
+	// families the IPv4 range, a comma and the IPv6 range. Default 10.233.64.0/18.
+	// +kubebuilder:validation:Pattern=`^$|^[0-9.]+/[0-9]{1,2}(,[0-9A-Fa-f:]+/[0-9]{1,3})?$`
 	PodSubnet string `json:"PodSubnet,omitempty"`
 
 	// HostNamespace is the namespace of the hosts, if administrators keep them apart from Provisionings. A

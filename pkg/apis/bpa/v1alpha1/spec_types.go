@@ -64,8 +64,9 @@ type KubernetesSpec struct {
 	// one.
 	// +kubebuilder:validation:Pattern=`^$|^v*(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3})){2}(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?$`
 	Version string `json:"version,omitempty"`
-	// ServiceSubnet is the range of service addresses, as a CIDR. Default 10.233.0.0/18.
-	// +kubebuilder:validation:Pattern=`^$|^[0-9.]+/[0-9]{1,2}$`
+	// ServiceSubnet is the range of service addresses, as a CIDR; for a cluster with both address families as in
+	// PodSubnet. Default 10.233.0.0/18.
+	// +kubebuilder:validation:Pattern=`^$|^[0-9.]+/[0-9]{1,2}(,[0-9A-Fa-f:]+/[0-9]{1,3})?$`
 	ServiceSubnet string `json:"serviceSubnet,omitempty"`
 	// NetworkPlugin is kubespray's kube_network_plugin. Default flannel.
 	// +kubebuilder:validation:Enum=calico;cilium;cni;custom_cni;flannel;kube-ovn;kube-router;macvlan;none
