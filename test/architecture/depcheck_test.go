@@ -37,7 +37,7 @@ var layers = []layer{
 	// Plugins. The webhook and the controller read definitions; only tasks and kubectl bpa render them.
 	{folder: "plugins/", foreign: []string{}},
 	{folder: "pkg/plugin/", ours: []string{"plugins/", "pkg/artifacts/", "pkg/contract/", "pkg/digest/", "pkg/nearest/"}, foreign: []string{"k8s.io/kube-openapi/pkg/validation/", "sigs.k8s.io/yaml/"}},
-	{folder: "pkg/admission/", ours: []string{"pkg/apis/", "pkg/plugin/", "pkg/upgrade/"}, foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis"}},
+	{folder: "pkg/admission/", ours: []string{"pkg/apis/", "pkg/contract/", "pkg/plugin/", "pkg/upgrade/"}, foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis"}},
 	{folder: "pkg/settings/", ours: []string{"pkg/admission/", "pkg/apis/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/pkg/util/validation/"}},
 	{folder: "pkg/secretvars/", foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/contract/from/", ours: []string{"pkg/admission/", "pkg/apis/", "pkg/settings/", "pkg/contract/", "pkg/plugin/", "pkg/secretvars/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
