@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/test/lab/osimage"
 	"github.com/akraino-icn/bpa/test/lab/pack"
 	"github.com/akraino-icn/bpa/test/lab/stamp"
@@ -55,7 +57,7 @@ func (b *Builder) makeClusterImages(ctx context.Context) error {
 		{"kube-scheduler:v" + kubeVersion, []string{kube}, env},
 		{"kube-proxy:v" + kubeVersion, []string{tools, links, kube}, env},
 	}
-	for _, build := range []func(context.Context) (image, error){b.networkImage, b.busyboxImage, b.nginxImage} {
+	for _, build := range []func(context.Context) (image, error){b.networkImage, b.busyboxImage, b.nginxImage, b.keepalivedImage} {
 		i, err := build(ctx)
 		if err != nil {
 			return err
@@ -162,6 +164,21 @@ func (b *Builder) nginxImage(ctx context.Context) (image, error) {
 		Env:        []string{searchPath},
 		Entrypoint: []string{"nginx", "-g", "daemon off; load_module /usr/lib/nginx/modules/ngx_stream_module.so;"},
 	}}, err
+}
+
+// keepalivedImage builds contract.KeepalivedImage. keepalived looks up the user of its check, so there is a passwd.
+func (b *Builder) keepalivedImage(ctx context.Context) (image, error) {
+	system, err := b.systemLayer(ctx, osimage.Keepalived)
+	if err != nil {
+		return image{}, err
+	}
+	const passwd, group = "root:x:0:0:root:/:/usr/sbin/nologin\n", "root:x:0:\n"
+	layer, err := b.packedLayer("keepalived-setup", stamp.Key(passwd, group),
+		pack.Entry{Name: "etc/passwd", Content: []byte(passwd), Mode: 0o644},
+		pack.Entry{Name: "etc/group", Content: []byte(group), Mode: 0o644},
+		pack.Entry{Name: "run", Dir: true},
+		pack.Entry{Name: "tmp", Dir: true})
+	return image{strings.TrimPrefix(contract.KeepalivedImage, "docker.io/"), []string{system, layer}, v1.Config{Env: []string{searchPath}, Entrypoint: []string{"keepalived"}}}, err
 }
 
 // programImage returns an image with one static program at /name.
