@@ -1,0 +1,45 @@
+package vip
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+var planes = []contract.Node{{Name: "m-1", Address: "10.60.0.11"}, {Name: "m-2", Address: "10.60.0.12"}, {Name: "m-3", Address: "10.60.0.13"}}
+
+func TestConfig(t *testing.T) {
+	got, err := config(&contract.API{Address: "10.60.0.5", Port: 6443, Virtual: true}, planes[1], planes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"virtual_router_id 5\n", "priority 199\n", "unicast_src_ip 10.60.0.12\n", "unicast_peer {\n    10.60.0.11\n    10.60.0.13\n  }", "10.60.0.5/32 dev @DEVICE@", "https://127.0.0.1:6443/livez"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	for _, bad := range []string{"10.60.0.13", "fd00::5", "api.example"} {
+		if _, err := config(&contract.API{Address: bad, Port: 6443}, planes[1], planes); err == nil {
+			t.Errorf("%s is accepted", bad)
+		}
+	}
+}
+
+func TestScriptsCanBeSent(t *testing.T) {
+	script, err := Write(&contract.API{Address: "10.60.0.5", Port: 6443}, planes[0], planes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{script, Stop()} {
+		if strings.Contains(s, "'") {
+			t.Errorf("a single quote in\n%s", s)
+		}
+		cmd := exec.Command("sh", "-n")
+		cmd.Stdin = strings.NewReader(s)
+		if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(s, "%!") {
+			t.Errorf("%v\n%s\n%s", err, out, s)
+		}
+	}
+}
