@@ -121,6 +121,8 @@ type foundRestore struct {
 	step change.Step
 	// hosts has the hosts of lost control planes, as "node: host".
 	hosts []string
+	// unseen is why the hosts and the record of the cluster are not known; nil: they are.
+	unseen error
 	// noFit explains why there is no host for a lost control plane; empty: there is one for each.
 	noFit string
 }
@@ -145,12 +147,15 @@ func (s *site) restorable(ctx context.Context, name, value string) (*v1alpha1.Pr
 	}
 	asked.Annotations[contract.AnnotationRestore] = value
 	seen, all, err := s.seen(ctx, asked)
+	if apierrors.IsForbidden(err) {
+		found, err := s.unseen(ctx, asked, err)
+		return p, found, err
+	}
 	if err != nil {
 		return nil, foundRestore{}, err
 	}
 	if from, force := plan.RestoreFrom(value); !force && seen.Began(from) {
-		return nil, foundRestore{}, fmt.Errorf("nothing was changed: the restore of %s from Backup %s has begun and is not complete. A new request would begin it again, and "+
-			"delete what was written since etcd has the content of the Backup. Complete it instead:\n  %s", p.Name, from, s.kubectl("bpa retry "+p.Name, ""))
+		return nil, foundRestore{}, s.begun(p.Name, from)
 	}
 	if why := seen.RestoreProblem(); why != "" {
 		return nil, foundRestore{}, fmt.Errorf("nothing was changed: %s", why)
@@ -187,7 +192,7 @@ func (f foundRestore) losses(now time.Time) string {
 			lines = append(lines, fmt.Sprintf("  %s: %s.", l.what, strings.Join(l.nodes, ", ")))
 		}
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(append(lines, f.unseenLines()...), "\n")
 }
 
 // afterRestore describes, as lines, what happens next.

@@ -137,6 +137,50 @@ func TestRestoreWithoutKey(t *testing.T) {
 	}
 }
 
+// TestRestoreUnseen: a user with only bpa-edit may not read hosts and records. The Backup is checked, and the controller checks the rest.
+func TestRestoreUnseen(t *testing.T) {
+	for name, tc := range map[string]struct {
+		from  string
+		state v1alpha1.RestoreState
+		args  []string
+		code  int
+		says  []string
+	}{
+		"requested":   {from: "b-1", code: codeDone, says: []string{"from Backup b-1:", "Which control planes are lost was not checked: ", "user jane cannot", "was requested"}},
+		"no Backup":   {from: "b-9", code: codeFailed, says: []string{"nothing was changed: there is no Backup b-9", "kubectl bpa backups"}},
+		"begun":       {from: "b-1", state: v1alpha1.RestoreIncomplete, code: codeFailed, says: []string{"has begun and is not complete", "kubectl bpa retry edge-1"}},
+		"begin again": {from: "b-1", state: v1alpha1.RestoreIncomplete, args: []string{"--force"}, code: codeDone, says: []string{"was requested"}},
+		"refused":     {from: "b-1", state: v1alpha1.RestoreRefused, code: codeDone, says: []string{"was requested"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, objects := backedUp(t, "host-1")
+			if tc.state != "" {
+				p.Status.Restore = &v1alpha1.RestoreStatus{Backup: "b-1", State: tc.state}
+			}
+			w := newStopped(t, objects...)
+			w.cluster = interceptor.NewClient(w.cluster, interceptor.Funcs{
+				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+					if _, hosts := list.(*metal3.BareMetalHostList); hosts {
+						return forbidden("list")
+					}
+					return c.List(ctx, list, opts...)
+				},
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+					switch o.(type) {
+					case *corev1.Secret, *corev1.ConfigMap:
+						return forbidden("get")
+					}
+					return c.Get(ctx, key, o, opts...)
+				},
+			})
+			w.expect(w.run(t.Context(), append([]string{"restore", "edge-1", "--from=" + tc.from, "--yes"}, tc.args...)...), tc.code, tc.says...)
+			if got := w.restoreOf() != ""; got != (tc.code == codeDone) {
+				t.Errorf("requested: %t", got)
+			}
+		})
+	}
+}
+
 func TestRestoreUsage(t *testing.T) {
 	p, objects := backedUp(t, "host-1")
 	w := newStopped(t, objects...)

@@ -25,7 +25,7 @@ import (
 // TestRolesOfPeople runs commands and compares their calls with the roles in config/: a viewer may
 // read the history and the backups, and an editor may cancel, retry, pause, resume, patch and back up.
 func TestRolesOfPeople(t *testing.T) {
-	view, edit := rules(t, "bpa-view", "bpa-settings-view"), rules(t, "bpa-view", "bpa-settings-view", "bpa-edit")
+	view, edit := rules(t, "bpa-view", "bpa-settings-view"), rules(t, "bpa-edit", "bpa-settings-view")
 	for _, tt := range []struct {
 		command string
 		may     []rbacv1.PolicyRule
@@ -70,6 +70,20 @@ func TestRolesOfPeople(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEditorsMayReadWhatViewersMay: bpa-edit can be bound alone.
+func TestEditorsMayReadWhatViewersMay(t *testing.T) {
+	edit := rules(t, "bpa-edit")
+	for _, rule := range rules(t, "bpa-view") {
+		for _, resource := range rule.Resources {
+			for _, verb := range rule.Verbs {
+				if call := strings.TrimSuffix(verb+" "+resource+"."+rule.APIGroups[0], "."); !allowed(edit, call) {
+					t.Errorf("bpa-view contains %q, and bpa-edit does not", call)
+				}
+			}
+		}
 	}
 }
 

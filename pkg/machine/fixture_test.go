@@ -93,7 +93,7 @@ func newMachine(t *testing.T) *machine {
 	}
 	for name, body := range fakes {
 		m.write("programs/"+name, `#!/bin/sh
-if [ "$KILL_AT" ]; then n=$(($(cat "$ROOT/calls") + 1)); echo $n >"$ROOT/calls"; [ $n != "$KILL_AT" ] || kill -s KILL -- "-$GROUP"; fi
+if [ "$KILL_AT" ]; then echo >>"$ROOT/calls"; n=0; while read -r _; do n=$((n + 1)); done <"$ROOT/calls"; [ $n -lt "$KILL_AT" ] || kill -s KILL -- "-$GROUP"; fi
 `+body+"\n", 0o755)
 	}
 	for path, text := range map[string]string{
@@ -101,7 +101,7 @@ if [ "$KILL_AT" ]; then n=$(($(cat "$ROOT/calls") + 1)); echo $n >"$ROOT/calls";
 		"etc/sysctl.conf": "# of the site\nnet.ipv4.ip_forward = 0\nvm.swappiness=10\n", "etc/fstab": "UUID=1 / ext4 defaults 0 1\n/swap.img none swap sw 0 0\n",
 		"etc/nerdctl/nerdctl.toml": "of a package", "usr/local/bin/helm": "of the site", "usr/local/bin/site-tool": "of the site", "var/lib/kubelet/.keep": "",
 		"proc/mounts": "/dev/sda / ext4 rw 0 0\n/dev/sdb /var/lib/etcd ext4 rw 0 0\n", "proc/swaps": "Filename Type\n", "proc/sys/kernel/hostname": "host-1\n",
-		"proc/sys/net/ipv4/ip_forward": "0\n", "proc/1/stat": "1 (systemd) S 0 1\n", "mountpoints": "/var/lib/etcd\n", "rules": siteRules, "calls": "0\n",
+		"proc/sys/net/ipv4/ip_forward": "0\n", "proc/1/stat": "1 (systemd) S 0 1\n", "mountpoints": "/var/lib/etcd\n", "rules": siteRules, "calls": "",
 		"sys/class/net/eth0/address": "", "sys/class/net/dummy0/address": "", "etc/systemd/system/site.service": "",
 	} {
 		m.write(path, text, 0o644)

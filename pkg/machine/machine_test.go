@@ -161,13 +161,13 @@ func TestKilledClean(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.prepare()
-	m.killAt = "-1" // counts the calls only
+	m.killAt = "1000000" // counts the calls only
 	if err := Clean(context.Background(), m.shell); err != nil {
 		t.Fatal(err)
 	}
-	calls, err := strconv.Atoi(strings.TrimSpace(m.read("calls")))
-	if err != nil || calls < 20 {
-		t.Fatalf("%d calls, %v", calls, err)
+	calls := strings.Count(m.read("calls"), "\n")
+	if calls < 20 {
+		t.Fatalf("%d calls", calls)
 	}
 	const points = 6
 	for i := range points {

@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,5 +63,37 @@ func TestFind(t *testing.T) {
 	want := []string{"ConfigMap n/b.data key " + text, "Secret n/a.data.password"} // gzip as it is cannot be in JSON
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("found (-want +got), %v:\n%s", err, diff)
+	}
+}
+
+func TestForms(t *testing.T) {
+	for before := range 4 {
+		for after := range 4 {
+			encoded := b64("12345678"[:before] + text + "12345678"[:after])
+			if !slices.ContainsFunc(Forms(text), func(form string) bool { return strings.Contains(encoded, form) }) {
+				t.Errorf("no form of %q is in %s, with %d characters before it and %d after it", Forms(text), encoded, before, after)
+			}
+		}
+	}
+	if slices.ContainsFunc(Forms(text), func(form string) bool { return strings.Contains(b64("a canary of this test"), form) }) {
+		t.Error("another text has a form of it")
+	}
+}
+
+func TestOf(t *testing.T) {
+	for value, want := range map[string]string{
+		"-----BEGIN PRIVATE KEY-----\nline-1\nline-2\n-----END PRIVATE KEY-----\n":                                          "line-1",
+		"-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjE\npub\nb\nprivate\nend\n-----END OPENSSH PRIVATE KEY-----": "private",
+		"AGE-SECRET-KEY-1ABC\n":                      "AGE-SECRET-KEY-1ABC",
+		"age1abcdefghijkl":                           "",
+		"-----BEGIN CERTIFICATE-----\nMII\n":         "",
+		"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 a comment": "",
+		"https://192.0.2.1:6443":                     "",
+		"root":                                       "",
+		"several words of a text":                    "",
+	} {
+		if got := Of([]byte(value)); got != want {
+			t.Errorf("%q: %q, want %q", value, got, want)
+		}
 	}
 }

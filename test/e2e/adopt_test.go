@@ -22,7 +22,7 @@ import (
 )
 
 // TestAdopt loses all objects of a cluster but a Backup and the hosts, and adopts the cluster. Without its manifest it is
-// refused, because the network plugin of the lab is none of kubespray's. BPA then collects a kubeconfig, adds a worker, and
+// refused, because the hosts are in another namespace. BPA then collects a kubeconfig, adds a worker, and
 // restores the Backup of before.
 func TestAdopt(t *testing.T) {
 	r := newRestoreStory(t, "e2e-adopt", "edge-42", 1, 3)
@@ -34,18 +34,18 @@ func TestAdopt(t *testing.T) {
 	pods := systemPods(t, old)
 
 	r.loseObjects()
-	out, err := r.try("adopt", r.p.Name, "--yes")
-	if err == nil || !strings.Contains(out, "nothing was changed") || !strings.Contains(out, "give a file with spec.kubernetes.networkPlugin with -f") {
+	out, err := r.as(r.s.Admin()).try("adopt", r.p.Name, "--yes")
+	if err == nil || !strings.Contains(out, "give a file with spec.hostNamespace with -f") {
 		t.Fatalf("without the manifest: %v\n%s", err, out)
 	}
-	out, err = r.try("adopt", r.p.Name, "-f", file, "--dry-run=server")
+	out, err = r.as(r.s.Admin()).try("adopt", r.p.Name, "-f", file, "--dry-run=server")
 	if err != nil || !strings.Contains(out, "nothing was changed") || strings.Count(out, " agrees ") != 2 || strings.Count(out, " free ") != 1 {
 		t.Fatalf("a dry run: %v\n%s", err, out)
 	}
 	if held := r.s.Holders(); len(held) > 0 {
 		t.Fatalf("a dry run has claimed %v", held)
 	}
-	r.bpa("adopt", r.p.Name, "-f", file, "--yes", "--wait", "--timeout="+r.limit.String())
+	r.as(r.s.Admin()).bpa("adopt", r.p.Name, "-f", file, "--yes", "--wait", "--timeout="+r.limit.String())
 	r.adopted(string(first), nodes)
 	if now := systemPods(t, r.kubeconfig()); now != pods {
 		t.Errorf("pods of the system before the loss:\n%s\nafter the adoption:\n%s", pods, now)
@@ -82,7 +82,7 @@ func (r *restoreStory) adopted(identity string, nodes map[string]string) {
 // the hosts, which have no claim and no mark then.
 func (r *restoreStory) loseObjects() {
 	r.t.Helper()
-	ctx := context.Background()
+	ctx, admin := context.Background(), r.s.Admin()
 	r.s.Change(r.p, func(p *v1alpha1.Provisioning) { p.Spec.DeletionPolicy = v1alpha1.DeletionRetain }) // the controller leaves the machines as they are
 	if err := r.s.Delete(ctx, r.p); err != nil {
 		r.t.Fatal(err)
@@ -91,26 +91,26 @@ func (r *restoreStory) loseObjects() {
 	for _, name := range []string{contract.InstalledName(r.p.Name), contract.KnownHostsName(r.p.Name)} {
 		gone := &corev1.ConfigMap{}
 		gone.Namespace, gone.Name = r.s.Namespace, name
-		if err := client.IgnoreNotFound(r.s.Delete(ctx, gone)); err != nil {
+		if err := client.IgnoreNotFound(admin.Delete(ctx, gone)); err != nil {
 			r.t.Fatal(err)
 		}
 	}
 	for _, name := range []string{contract.NodesKeyName(r.p.Name), contract.KubeconfigName(r.p.Name), contract.HealthKubeconfigName(r.p.Name)} {
 		gone := &corev1.Secret{}
 		gone.Namespace, gone.Name = r.s.Namespace, name
-		if err := client.IgnoreNotFound(r.s.Delete(ctx, gone)); err != nil {
+		if err := client.IgnoreNotFound(admin.Delete(ctx, gone)); err != nil {
 			r.t.Fatal(err)
 		}
 	}
 	var all metal3.BareMetalHostList
-	if err := r.s.List(ctx, &all, client.InNamespace(r.s.Namespace)); err != nil {
+	if err := admin.List(ctx, &all, client.InNamespace(r.s.Pool)); err != nil {
 		r.t.Fatal(err)
 	}
 	for i := range all.Items {
 		host := &all.Items[i]
 		before := host.DeepCopy()
 		delete(host.Annotations, contract.AnnotationUsedBy)
-		if err := r.s.Patch(ctx, host, client.MergeFrom(before)); err != nil {
+		if err := admin.Patch(ctx, host, client.MergeFrom(before)); err != nil {
 			r.t.Fatal(err)
 		}
 	}

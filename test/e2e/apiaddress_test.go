@@ -20,7 +20,7 @@ import (
 // stays the same, and requests to it are answered again within 5 s.
 func TestAPIAddress(t *testing.T) {
 	const outer = "api.edge-60.example"
-	s := site.New(t, "e2e-api", 5, 0)
+	s := site.NewTenant(t, "e2e-api", 5, 0)
 	lb := balance(t, s)
 	s.Apply(s.Provisioning("edge-60", masters(1), workers(1), func(p *v1alpha1.Provisioning) {
 		delete(p.Spec.Kubespray.Vars, "loadbalancer_apiserver_localhost") // the webhook refuses it beside the field
@@ -52,7 +52,7 @@ func (l *life) checkAddress(lb *balancer, name string) {
 	if got := l.p.Status.APIEndpoint; got != lb.url() {
 		l.t.Errorf("the endpoint is %s, want %s", got, lb.url())
 	}
-	if value := l.s.Secret(l.p.Status.Kubeconfig.SecretName, "value"); !strings.Contains(string(value), "server: "+lb.url()+"\n") {
+	if value := l.s.Admin().Secret(l.p.Status.Kubeconfig.SecretName, "value"); !strings.Contains(string(value), "server: "+lb.url()+"\n") {
 		l.t.Errorf("the kubeconfig does not name %s", lb.url())
 	}
 	if got := l.s.On(hostOf(l.p, "worker-1"), "grep server: /etc/kubernetes/kubelet.conf"); !strings.Contains(got, lb.url()) {

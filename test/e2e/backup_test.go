@@ -29,15 +29,14 @@ import (
 const backupLimit = 3 * time.Minute
 
 // checkBackups backs up an installed cluster: now, and by a schedule. Each copy can only be read with
-// the key, and etcd's own tool accepts its snapshot. A deleted Backup has no copy in the depot. The
+// the key, which is nowhere else, and etcd's own tool accepts its snapshot. A deleted Backup has no copy in the depot. The
 // Provisioning has no run of it.
 func checkBackups(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
 	t.Helper()
-	depot := siteDepot(t, s)
+	depot, secrets := siteDepot(t, s), watchSecrets(t, s)
 	runs := runsOf(s, p)
 
-	out, err := exec.Command(filepath.Join(site.State(), "bin", "kubectl-bpa"), "backup", p.Name, "--name=now", "--wait", "--timeout="+backupLimit.String(),
-		"--namespace", s.Namespace, "--kubeconfig", filepath.Join(site.State(), "kubeconfig")).CombinedOutput()
+	out, err := bpaWithin(t, s, backupLimit+time.Minute, "backup", p.Name, "--name=now", "--wait", "--timeout="+backupLimit.String())
 	if t.Logf("kubectl bpa backup:\n%s", out); err != nil {
 		t.Fatal(err)
 	}
@@ -57,10 +56,11 @@ func checkBackups(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
 	s.Change(p, func(p *v1alpha1.Provisioning) { p.Spec.Backup = nil })
 
 	checkNoSecretShown(t, s, p.Name)
+	secrets.check(p, contract.BackupKeyName(p.Name))
 	if got := runsOf(s, p); got != runs {
 		t.Errorf("the Provisioning has %d runs, and had %d before its backups", got, runs)
 	}
-	if err := s.Delete(context.Background(), now); err != nil {
+	if err := s.As(site.RoleBackupDeleter).Delete(context.Background(), now); err != nil {
 		t.Fatal(err)
 	}
 	site.AwaitGone(s, &v1alpha1.BackupList{}, now, time.Minute)
@@ -120,7 +120,7 @@ func checkCopy(t *testing.T, s *site.Site, depot *depotclient.Depot, b *v1alpha1
 			t.Errorf("%q can be read in the copy without the key", readable)
 		}
 	}
-	opened, err := backup.Read(bytes.NewReader(sealed), string(s.Secret(contract.BackupKeyName(b.Spec.Provisioning), backup.KeyIdentity)))
+	opened, err := backup.Read(bytes.NewReader(sealed), string(s.Admin().Secret(contract.BackupKeyName(b.Spec.Provisioning), backup.KeyIdentity)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ type life struct {
 // first control plane dies, and the cluster shrinks to what it was. Then a plugin is added. The health
 // and the kubeconfig of the small cluster are checked first.
 func TestChange(t *testing.T) {
-	s := site.New(t, "e2e-change", 7, 0)
+	s := site.NewTenant(t, "e2e-change", 7, 0)
 	s.Apply(s.Provisioning("edge-20", masters(1), workers(1), func(p *v1alpha1.Provisioning) { p.Spec.ReplacePolicy = v1alpha1.ReplaceAny }))
 	l := &life{t: t, s: s, limit: 12 * time.Minute}
 	l.await("1 control plane and 1 worker", "master-1", "worker-1")

@@ -43,7 +43,7 @@ func checkPinned(t *testing.T, s *site.Site, name string) {
 		t.Fatalf("%s: %s, %q, %v", kubelet, resp.Status, sum, err)
 	}
 	inventory := &corev1.ConfigMap{}
-	if err := s.Get(context.Background(), types.NamespacedName{Namespace: s.Namespace, Name: contract.OutcomeName(contract.RunRequestName(name, 1))}, inventory); err != nil {
+	if err := s.Admin().Get(context.Background(), types.NamespacedName{Namespace: s.Namespace, Name: contract.OutcomeName(contract.RunRequestName(name, 1))}, inventory); err != nil {
 		t.Fatal(err)
 	}
 	var vars map[string]any

@@ -18,7 +18,7 @@ import (
 // machines and the pods of a workload stay as they are, and no request is lost. A wrong value fails, and is
 // taken back in the same way.
 func TestConfigure(t *testing.T) {
-	s := site.New(t, "e2e-narrow", 2, 0)
+	s := site.NewTenant(t, "e2e-narrow", 2, 0)
 	const name = "edge-36"
 	s.Apply(s.Provisioning(name, masters(1), pool(1)))
 	l := &life{t: t, s: s, limit: 6 * time.Minute}

@@ -24,7 +24,7 @@ const drainLimit = 8 * time.Minute
 // Guaranteed pod with whole CPUs has them alone. Its removal leaves nothing on the nodes. metrics-server
 // serves the use of all nodes all the time.
 func TestCPUManager(t *testing.T) {
-	s := site.New(t, "e2e-cpu-manager", 2, 0)
+	s := site.NewTenant(t, "e2e-cpu-manager", 2, 0)
 	p := s.Apply(s.Provisioning("edge-44", masters(1), pool(1), withPluginsOf("metrics-server", "cpu-manager")))
 	n := &managed{t: t, s: s}
 

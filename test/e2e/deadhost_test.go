@@ -4,8 +4,6 @@ package e2e
 
 import (
 	"context"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +21,7 @@ import (
 // Provisioning becomes Ready. Its own deletion cannot reset the hosts, because the SSH key is gone.
 // With the policy Retain it releases them with their marks.
 func TestDeadHost(t *testing.T) {
-	s := site.New(t, "e2e-deadhost", 2, 0)
+	s := site.NewTenant(t, "e2e-deadhost", 2, 0)
 	p := s.Apply(s.Provisioning("edge-15",
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}),
 		site.Worker("worker-1", v1alpha1.Worker{MACAddress: site.MAC(s.MAC("host-2"))})))
@@ -41,14 +39,10 @@ func TestDeadHost(t *testing.T) {
 	deleteWithoutKey(t, s, next)
 }
 
-// resetByHand runs the command of the condition, and checks that the host has no mark afterwards.
+// resetByHand runs the command of the condition as an administrator of the hosts, and checks that the host has no mark afterwards.
 func resetByHand(t *testing.T, s *site.Site, host string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), resetLimit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(site.State(), "bin", "kubectl-bpa"), "hosts", "reset", host, "--namespace", s.Namespace,
-		"--kubeconfig", filepath.Join(site.State(), "kubeconfig"), "--yes")
-	out, err := cmd.CombinedOutput()
+	out, err := bpaIn(t, s.Admin(), s.Pool, resetLimit, "hosts", "reset", host, "--yes")
 	t.Logf("kubectl bpa hosts reset %s:\n%s", host, out)
 	if err != nil {
 		t.Fatalf("kubectl bpa hosts reset %s: %v", host, err)
@@ -63,7 +57,7 @@ func resetByHand(t *testing.T, s *site.Site, host string) {
 func deleteWithoutKey(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
 	t.Helper()
 	hosts := hostsOf(s, p)
-	s.Kubectl("delete", "secret", "ssh-key")
+	s.Admin().Kubectl("delete", "secret", "ssh-key")
 	if err := s.Delete(context.Background(), p); err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,7 @@ type depotAdmin struct {
 // keeper creates the account "keeper", which may write to the depot.
 func keeper(t *testing.T, s *site.Site) {
 	t.Helper()
+	s = s.Admin()
 	if out, err := s.TryKubectl("", "create", "serviceaccount", "keeper"); err != nil {
 		if strings.Contains(out, "already exists") {
 			return
@@ -44,6 +45,7 @@ func keeper(t *testing.T, s *site.Site) {
 // siteDepot connects to the site's depot with an account that it creates and that may write.
 func siteDepot(t *testing.T, s *site.Site) *depotAdmin {
 	t.Helper()
+	s = s.Admin()
 	settings := &corev1.ConfigMap{}
 	if err := s.Get(context.Background(), client.ObjectKey{Namespace: "bpa-system", Name: "config-bpa"}, settings); err != nil {
 		t.Fatal(err)

@@ -36,11 +36,11 @@ type failures struct {
 // After each repair, the installation goes on. Upstream stops before the nodes pull, because nodes
 // must pull from the depot only.
 func TestFailures(t *testing.T) {
-	s := site.New(t, "e2e-failures", 0, 2)
+	s := site.NewTenant(t, "e2e-failures", 0, 2)
 	depot := siteDepot(t, s)
 	// A test that was killed leaves an image and the permission to copy it, which belong to no namespace.
 	depot.clear(t)
-	s.Kubectl("delete", "clusterrolebinding", s.Namespace+"-edge-2-seed-registry-bpa-depot-seeder", "--ignore-not-found")
+	s.Admin().Kubectl("delete", "clusterrolebinding", s.Namespace+"-edge-2-seed-registry-bpa-depot-seeder", "--ignore-not-found")
 	up := startUpstream(t, depot.address)
 	ref, index := up.publish(t, "e2e/connected:1")
 	t.Cleanup(func() { depot.remove(t, index) })
@@ -141,8 +141,8 @@ func (f *failures) notPermitted(depot *depotAdmin, index v1.ImageIndex, up *upst
 	if digest := depot.digest(f.t); digest != "" {
 		f.t.Errorf("%s was copied to the depot without permission", digest)
 	}
-	f.s.Kubectl(strings.Fields(command[0])[1:]...)
-	f.t.Cleanup(func() { f.s.Kubectl("delete", "clusterrolebinding", command[1]) })
+	f.s.Admin().Kubectl(strings.Fields(command[0])[1:]...)
+	f.t.Cleanup(func() { f.s.Admin().Kubectl("delete", "clusterrolebinding", command[1]) })
 	site.Await(f.s, &v1alpha1.ProvisioningList{}, "all artifacts in the depot", 3*time.Minute, func(p *v1alpha1.Provisioning) bool {
 		return p.Status.GetCondition(v1alpha1.ConditionArtifactsAvailable).IsTrue()
 	})
@@ -213,7 +213,7 @@ func (f *failures) playbookFails() {
 // When the same Provisioning is applied again, the pod of its playbook is killed inside kubeadm init
 // too. It becomes Ready without help, and not with the half-made control plane.
 func TestDeleteInTheMiddle(t *testing.T) {
-	s := site.New(t, "e2e-delete", 1, 0)
+	s := site.NewTenant(t, "e2e-delete", 1, 0)
 	p := s.Apply(oneMaster(s, "edge-5"))
 	s.AwaitOn("host-1", insideKubeadm, installLimit)
 	rival := s.Apply(oneMaster(s, "rival"))

@@ -29,10 +29,10 @@ const installLimit = 12 * time.Minute
 // their requirements. The machines have a firewall, a bridge and other things of a site, can reach only
 // the depot and each other, and install an operating system package from the depot. The checksums of
 // files are those of the depot. During the playbook, BPA is replaced by another build. The cluster runs
-// a pod, and has plugins. A deletion resets and releases all hosts: nothing of the cluster is left, and
+// a pod, and has plugins. No text of a Secret is anywhere else. A deletion resets and releases all hosts: nothing of the cluster is left, and
 // all that the machines had before is still there.
 func TestInstall(t *testing.T) {
-	s := site.New(t, "e2e-install", 3, 2)
+	s := site.NewTenant(t, "e2e-install", 3, 2)
 	hosts, before := []string{"host-1", "host-2", "host-3"}, map[string][]string{}
 	for _, host := range hosts {
 		s.On(host, "dpkg --remove "+someDeb+" && "+furnishScript)
@@ -40,7 +40,8 @@ func TestInstall(t *testing.T) {
 		addOtherSource(s, host)
 		before[host] = stateOf(s, host)
 	}
-	p := s.Apply(s.Provisioning("edge-1", withSystem(osimage.NodeSystem), trustDepotChecksums, withPluginsOf("multus", "nfd", "metrics-server", "qat"),
+	secrets, withSecrets := plantCanaries(t, s)
+	p := s.Apply(s.Provisioning("edge-1", withSystem(osimage.NodeSystem), trustDepotChecksums, withSecrets, withPluginsOf("multus", "nfd", "metrics-server", "qat"),
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(strings.ToUpper(s.MAC("host-2")))}),
 		site.Worker("worker-1", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}}),
 		site.Worker("worker-2", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})))
@@ -69,6 +70,7 @@ func TestInstall(t *testing.T) {
 	}
 	checkPinned(t, s, "edge-1")
 	checkNoSecretShown(t, s, "edge-1")
+	secrets.check(ready, "bmc", "registry")
 	for _, host := range hosts {
 		if resetAccepted.Differences(before[host], stateOf(s, host)) == "" {
 			t.Fatalf("the installation has not changed %s: the comparison after the reset shows nothing", host)
@@ -95,10 +97,11 @@ func onlyRun(t *testing.T, s *site.Site) tekton.PipelineRun {
 	return runs[0]
 }
 
-// kubeconfigOf writes the new cluster's kubeconfig to a file and returns its path.
+// kubeconfigOf writes the new cluster's kubeconfig to a file and returns its path. An administrator gives it to the tenant:
+// bpa-edit contains no right to Secrets.
 func kubeconfigOf(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) string {
 	t.Helper()
-	return writeKubeconfig(t, s.Secret(p.Status.Kubeconfig.SecretName, "value"))
+	return writeKubeconfig(t, s.Admin().Secret(p.Status.Kubeconfig.SecretName, "value"))
 }
 
 func writeKubeconfig(t *testing.T, value []byte) (path string) {
@@ -178,7 +181,7 @@ func checkPodAddresses(t *testing.T, kubeconfig string, p *v1alpha1.Provisioning
 // no private keys and no kubeadm tokens.
 func checkNoSecretShown(t *testing.T, s *site.Site, name string) {
 	t.Helper()
-	shown := s.Kubectl("get", "provisionings,pipelineruns,taskruns,configmaps,events", "-o", "yaml")
+	shown := s.Admin().Kubectl("get", "provisionings,pipelineruns,taskruns,configmaps,events", "-o", "yaml")
 	// The controller may delete an old run, and its pods, meanwhile.
 	logs := s.Kubectl("logs", "--selector", "bpa.akraino.org/cluster="+name, "--all-containers", "--tail=-1", "--prefix", "--ignore-errors")
 	for where, text := range map[string]string{"objects": shown, "logs": logs} {

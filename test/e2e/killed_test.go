@@ -14,7 +14,7 @@ import (
 // init. Both clusters become Ready without help. The deletion between them empties the machines, so
 // that they can exchange their roles. The last deletion finds one of them switched off.
 func TestKilled(t *testing.T) {
-	s := site.New(t, "e2e-killed", 2, 0)
+	s := site.NewTenant(t, "e2e-killed", 2, 0)
 	first := s.Apply(s.Provisioning("edge-17",
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}),
 		site.Worker("worker-1", v1alpha1.Worker{MACAddress: site.MAC(s.MAC("host-2"))})))

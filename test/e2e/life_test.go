@@ -117,7 +117,7 @@ func killPlaybook(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, host, wh
 		return pod.Labels[contract.LabelCluster] == p.Name && pod.Labels["tekton.dev/pipelineTask"] == contract.TaskKubespray && pod.Status.Phase == corev1.PodRunning
 	})
 	s.AwaitOn(host, when, installLimit)
-	if err := s.DeleteAllOf(context.Background(), &corev1.Pod{}, client.InNamespace(s.Namespace), playbook, client.GracePeriodSeconds(0)); err != nil {
+	if err := s.Admin().DeleteAllOf(context.Background(), &corev1.Pod{}, client.InNamespace(s.Namespace), playbook, client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
 	ca := s.On(host, caDigest)

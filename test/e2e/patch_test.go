@@ -4,11 +4,9 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,7 +30,7 @@ const mostWithoutAnswer = 5 * time.Second
 // TestPatch patches a cluster while a workload in it answers requests. All nodes get the newer package,
 // and only the one that needs it reboots.
 func TestPatch(t *testing.T) {
-	s := site.New(t, "e2e-patch", 3, 0, "--reboots")
+	s := site.NewTenant(t, "e2e-patch", 3, 0, "--reboots")
 	const name = "edge-33"
 	s.Apply(s.Provisioning(name, masters(1), pool(2)))
 	l := &life{t: t, s: s, limit: 8 * time.Minute}
@@ -87,11 +85,8 @@ func TestPatch(t *testing.T) {
 // patchCluster runs kubectl bpa patch until all nodes are patched.
 func patchCluster(t *testing.T, s *site.Site, name string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
-	defer cancel()
 	begin := time.Now()
-	out, err := exec.CommandContext(ctx, filepath.Join(site.State(), "bin", "kubectl-bpa"), "patch", name, "--wait", "--namespace", s.Namespace,
-		"--kubeconfig", filepath.Join(site.State(), "kubeconfig")).CombinedOutput()
+	out, err := bpaWithin(t, s, 15*time.Minute, "patch", name, "--wait")
 	if err != nil {
 		t.Fatalf("kubectl bpa patch: %v\n%s", err, out)
 	}

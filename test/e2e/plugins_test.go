@@ -49,7 +49,7 @@ var ownPlugins = map[string]map[string]string{
 // claimed. Then two plugins are installed and tested, and two are skipped. An edit removes one, adds one of
 // the site, and adds one that fails, which leaves the others as they are.
 func TestPlugins(t *testing.T) {
-	s := site.New(t, "e2e-plugins", 1, 0)
+	s := site.NewTenant(t, "e2e-plugins", 1, 0)
 	pushPlugins(t, s, ownPlugins)
 	p := s.Apply(s.Provisioning("edge-41", masters(1),
 		withPluginsOf("multus", "nfd", "sriov-network", "qat", "stranger")))
@@ -155,7 +155,7 @@ func checkPlugins(t *testing.T, p *v1alpha1.Provisioning, want map[string]string
 	}
 }
 
-// bpa runs kubectl-bpa as a user of the site.
+// bpa runs kubectl-bpa as the user of the site.
 func bpa(t *testing.T, s *site.Site, args ...string) (string, error) {
 	t.Helper()
 	return bpaWithin(t, s, pluginLimit, args...)
@@ -164,9 +164,15 @@ func bpa(t *testing.T, s *site.Site, args ...string) (string, error) {
 // bpaWithin is bpa with another time limit.
 func bpaWithin(t *testing.T, s *site.Site, limit time.Duration, args ...string) (string, error) {
 	t.Helper()
+	return bpaIn(t, s, s.Namespace, limit, args...)
+}
+
+// bpaIn is bpaWithin in another namespace than that of the tenant.
+func bpaIn(t *testing.T, s *site.Site, namespace string, limit time.Duration, args ...string) (string, error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	args = append(args, "--namespace", s.Namespace, "--kubeconfig", filepath.Join(site.State(), "kubeconfig"))
+	args = append(args, "--namespace", namespace, "--kubeconfig", s.Kubeconfig())
 	out, err := exec.CommandContext(ctx, filepath.Join(site.State(), "bin", "kubectl-bpa"), args...).CombinedOutput()
 	return string(out), err
 }
@@ -175,6 +181,7 @@ func bpaWithin(t *testing.T, s *site.Site, limit time.Duration, args ...string) 
 // plugin have paths.
 func pushPlugins(t *testing.T, s *site.Site, plugins map[string]map[string]string) {
 	t.Helper()
+	s = s.Admin()
 	settings := &corev1.ConfigMap{}
 	if err := s.Get(t.Context(), client.ObjectKey{Namespace: "bpa-system", Name: "config-bpa"}, settings); err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func TestRestore(t *testing.T) {
 	r.backup()
 	r.write(old, "later")
 	checkRotation(t, r.s, r.p) // the backup has the rights of the user that is revoked here
-	if out, err := r.try("restore", r.p.Name, "--from=before", "--yes"); err == nil || !strings.Contains(out, "--force") {
+	if out, err := r.as(r.s.Admin()).try("restore", r.p.Name, "--from=before", "--yes"); err == nil || !strings.Contains(out, "--force") {
 		t.Errorf("a restore of a cluster that works is accepted: %v\n%s", err, out)
 	}
 
@@ -75,7 +75,7 @@ type restoreStory struct {
 
 // newRestoreStory installs a cluster with some control planes and a worker.
 func newRestoreStory(t *testing.T, namespace, name string, planes, hosts int) *restoreStory {
-	s := site.New(t, namespace, hosts, 0)
+	s := site.NewTenant(t, namespace, hosts, 0)
 	s.Apply(s.Provisioning(name, masters(planes), pool(1)))
 	r := &restoreStory{life: &life{t: t, s: s, limit: 15 * time.Minute}}
 	for i := range planes {
@@ -101,8 +101,8 @@ func (r *restoreStory) awaitLost() {
 	})
 }
 
-// restore restores the Backup "before", and checks that the cluster has its content, the object "kept" and
-// not the object "later", that it refuses a revoked kubeconfig, and that it has another one.
+// restore restores the Backup "before", and checks that the cluster has its content, the object "kept" and not the object "later", that
+// it refuses a revoked kubeconfig, and that it has another one.
 func (r *restoreStory) restore(what, revoked string, options ...string) {
 	r.t.Helper()
 	begin := time.Now()
@@ -159,6 +159,13 @@ func (r *restoreStory) pods(kubeconfig string) string {
 		r.t.Fatalf("list the pods: %v\n%s", err, out)
 	}
 	return out
+}
+
+// as returns the story as another user of the site plays it.
+func (r *restoreStory) as(s *site.Site) *restoreStory {
+	other := *r.life
+	other.s = s
+	return &restoreStory{life: &other, nodes: r.nodes}
 }
 
 // bpa runs a command of kubectl bpa.

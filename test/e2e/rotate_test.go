@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,7 +20,7 @@ import (
 // revokeLimit is the time in which an API server must see that a binding was deleted.
 const revokeLimit = 5 * time.Second
 
-// checkRotation rotates the kubeconfig of a cluster as a user does. The copy from before is refused, the
+// checkRotation rotates the kubeconfig of a cluster, as a user does who reads it: bpa-edit contains no right to Secrets. The copy from before is refused, the
 // new one works, and a health kubeconfig exists that can read nodes and no Secrets.
 func checkRotation(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
 	t.Helper()
@@ -30,18 +29,14 @@ func checkRotation(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
 		t.Fatalf("before the rotation: %v\n%s", err, out)
 	}
 	next := filepath.Join(t.TempDir(), "rotated")
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(site.State(), "bin", "kubectl-bpa"), "kubeconfig", p.Name, "--rotate", "--to", next,
-		"--namespace", s.Namespace, "--kubeconfig", filepath.Join(site.State(), "kubeconfig"))
 	begin := time.Now()
-	out, err := cmd.CombinedOutput()
+	out, err := bpaWithin(t, s.Admin(), 3*time.Minute, "kubeconfig", p.Name, "--rotate", "--to", next)
 	t.Logf("kubectl bpa kubeconfig --rotate, %s:\n%s", time.Since(begin).Round(100*time.Millisecond), out)
 	if err != nil || !strings.Contains(string(out), "The cluster refuses the old user bpa:"+p.Name+":admin:") {
 		t.Fatalf("kubectl bpa kubeconfig --rotate: %v", err)
 	}
 	var last string
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, revokeLimit, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, revokeLimit, true, func(context.Context) (bool, error) {
 		last, err = site.Kubectl(old, "", "get", "secrets", "-A")
 		return err != nil && strings.Contains(last, "Forbidden"), nil
 	})
@@ -51,7 +46,7 @@ func checkRotation(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
 	if out, err := site.Kubectl(next, "", "get", "secrets", "-A"); err != nil {
 		t.Errorf("the new kubeconfig: %v\n%s", err, out)
 	}
-	stored := site.Await(s, &corev1.SecretList{}, "the kubeconfig for health checks", time.Minute, func(secret *corev1.Secret) bool {
+	stored := site.Await(s.Admin(), &corev1.SecretList{}, "the kubeconfig for health checks", time.Minute, func(secret *corev1.Secret) bool {
 		return secret.Name == contract.HealthKubeconfigName(p.Name) && len(secret.Data["value"]) > 0
 	})
 	health := writeKubeconfig(t, stored.Data["value"])

@@ -46,7 +46,7 @@ func withoutAcceleration(p *v1alpha1.Provisioning) {
 // TestSameResult installs the same cluster twice on two blank machines with the real kubespray, without
 // and with its accelerations, and compares the machines and the objects of the clusters.
 func TestSameResult(t *testing.T) {
-	s := site.New(t, "e2e-same", 2, 0)
+	s := site.NewTenant(t, "e2e-same", 2, 0)
 	shipped := resultOf(t, s, "without acceleration", withoutAcceleration)
 	s.Lab("reset")
 	accelerated := resultOf(t, s, "accelerated by")
@@ -122,7 +122,7 @@ func objectsOf(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) []string {
 // TestSameFailure makes kubespray fail late, by a feature gate that kubeadm does not know. The failure
 // must be the same without and with accelerations.
 func TestSameFailure(t *testing.T) {
-	s := site.New(t, "e2e-same-failure", 1, 0)
+	s := site.NewTenant(t, "e2e-same-failure", 1, 0)
 	const step = "Kubeadm | Create kubeadm config"
 	cause := site.Var("kubeadm_feature_gates", json.RawMessage(`["NoSuchGate=true"]`))
 	shipped := failureOf(t, s, cause, withoutAcceleration)

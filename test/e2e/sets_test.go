@@ -18,9 +18,9 @@ import (
 // standby. When the worker's machine is lost, the standby joins the running cluster automatically.
 // The run does not touch the nodes that stay.
 func TestStandby(t *testing.T) {
-	s := site.New(t, "e2e-standby", 5, 0)
-	s.Kubectl("label", "baremetalhosts", "host-2", "rack=r1")
-	s.Kubectl("label", "baremetalhosts", "host-3", "rack=r2")
+	s := site.NewTenant(t, "e2e-standby", 5, 0)
+	s.Admin().Kubectl("label", "--namespace", s.Pool, "baremetalhosts", "host-2", "rack=r1")
+	s.Admin().Kubectl("label", "--namespace", s.Pool, "baremetalhosts", "host-3", "rack=r2")
 	s.Apply(s.Provisioning("edge-5",
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}),
 		site.Worker("worker-1", v1alpha1.Worker{MACAddress: site.MAC(s.MAC("host-5"))}),
@@ -40,7 +40,7 @@ func TestStandby(t *testing.T) {
 	if held := s.Holders(); len(held) != 4 || held["host-4"] != "" {
 		t.Errorf("held hosts: %v, want four, without host-4, which has no rack label", held)
 	}
-	if label := s.Kubectl("get", "baremetalhosts", "-l", contract.LabelStandby+"=true", "-o", "name"); label != "baremetalhost.metal3.io/"+hostOf(ready, "pool-2")+"\n" {
+	if label := s.Admin().Kubectl("get", "--namespace", s.Pool, "baremetalhosts", "-l", contract.LabelStandby+"=true", "-o", "name"); label != "baremetalhost.metal3.io/"+hostOf(ready, "pool-2")+"\n" {
 		t.Errorf("labelled as standby: %q", label)
 	}
 	checkCluster(t, s, ready, 3)

@@ -39,11 +39,11 @@ func TestSoftware(t *testing.T) {
 	depot := newUploads(t, namespace)
 	depot.putDriver(name, "1")
 	depot.putTool("1")
-	s := site.New(t, namespace, 4, 0)
+	s := site.NewTenant(t, namespace, 4, 0)
 	w := &softwareStory{life: life{t: t, s: s, limit: installLimit}, depot: depot, name: "workers"}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log(s.Kubectl("get", "softwares,configmaps", "--output", "yaml"))
+			t.Log(s.Admin().Kubectl("get", "softwares,configmaps", "--output", "yaml"))
 		}
 	})
 	w.apply(name, driver, tool, noPackage)
@@ -225,7 +225,7 @@ func (w *softwareStory) checkSamples(samples []icnSample) {
 	found := map[string]int{}
 	for _, sample := range samples {
 		text := sample.of(w.p.Labels[v1alpha1.LabelCluster]) // which is that of the first one
-		if out, err := w.s.TryKubectl(text, "apply", "--filename", "-"); err != nil {
+		if out, err := w.s.As(site.RoleSoftwareAuthor).TryKubectl(text, "apply", "--filename", "-"); err != nil {
 			w.t.Fatalf("apply ICN's sample %s: %v\n%s", sample.name, err, out)
 		}
 	}

@@ -24,11 +24,11 @@ func TestSoftwareReboot(t *testing.T) {
 	depot := newUploads(t, namespace)
 	depot.putTool("1")
 	depot.putDriver(name, "1")
-	s := site.New(t, namespace, 3, 0, "--reboots")
+	s := site.NewTenant(t, namespace, 3, 0, "--reboots")
 	w := &softwareStory{life: life{t: t, s: s, limit: installLimit}, depot: depot, name: "workers"}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log(s.Kubectl("get", "softwares,configmaps", "--output", "yaml"))
+			t.Log(s.Admin().Kubectl("get", "softwares,configmaps", "--output", "yaml"))
 		}
 	})
 	s.Apply(s.Provisioning(name, masters(1), pool(2), withSystem(osimage.NodeSystem)))

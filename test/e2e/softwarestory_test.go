@@ -95,7 +95,7 @@ func (w *softwareStory) apply(cluster string, packages ...string) {
 	software := &v1alpha1.Software{}
 	software.Namespace, software.Name = w.s.Namespace, w.name
 	software.Spec = v1alpha1.SoftwareSpec{Cluster: cluster, WorkerSoftware: entries(packages)}
-	if err := w.s.Create(w.t.Context(), software); err != nil {
+	if err := w.s.As(site.RoleSoftwareAuthor).Create(w.t.Context(), software); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -108,7 +108,7 @@ func (w *softwareStory) request(packages ...string) {
 	}
 	before := now.DeepCopy()
 	now.Spec.WorkerSoftware = entries(packages)
-	if err := w.s.Patch(w.t.Context(), now, client.MergeFrom(before)); err != nil {
+	if err := w.s.As(site.RoleSoftwareAuthor).Patch(w.t.Context(), now, client.MergeFrom(before)); err != nil {
 		w.t.Fatal(err)
 	}
 }

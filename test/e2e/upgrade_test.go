@@ -62,6 +62,7 @@ var projectImage = regexp.MustCompile(`10\.60\.0\.1:5000/(bpa/[a-z-]+)@(sha256:[
 // and waits until no pod there runs the old images. It restores the old images when the test ends.
 func deployAnotherBuild(t *testing.T, s *site.Site) {
 	t.Helper()
+	s = s.Admin()
 	get := []string{"--namespace", "bpa-system", "get", "deployments,tasks.tekton.dev", "-o", "yaml", "--show-managed-fields=false"}
 	old := s.Kubectl(get...)
 	if !projectImage.MatchString(old) {

@@ -3,9 +3,6 @@
 package e2e
 
 import (
-	"context"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +35,7 @@ func TestUpgradeCluster(t *testing.T) {
 	if vars := site.Vars(t); !strings.Contains(string(vars["kubelet_binary_checksum"]), artifacts.PreviousKubernetes) {
 		t.Fatalf("the depot has no Kubernetes %s: run lab artifacts --kubernetes %[1]s, or make e2e-upgrade", artifacts.PreviousKubernetes)
 	}
-	s := site.New(t, "e2e-versions", 4, 0)
+	s := site.NewTenant(t, "e2e-versions", 4, 0)
 	s.Apply(s.Provisioning(name, masters(1), pool(3), func(p *v1alpha1.Provisioning) { p.Spec.Kubernetes.Version = artifacts.PreviousKubernetes }))
 	u := &upgradeStory{life: &life{t: t, s: s, limit: limit}}
 	u.await("Kubernetes "+artifacts.PreviousKubernetes, "master-1", "pool-1", "pool-2", "pool-3")
@@ -118,10 +115,7 @@ func (u *upgradeStory) expectSnapshot() {
 // retry runs kubectl bpa retry.
 func (u *upgradeStory) retry(name string) {
 	u.t.Helper()
-	ctx, cancel := context.WithTimeout(u.t.Context(), time.Minute)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, filepath.Join(site.State(), "bin", "kubectl-bpa"), "retry", name, "--namespace", u.s.Namespace,
-		"--kubeconfig", filepath.Join(site.State(), "kubeconfig")).CombinedOutput()
+	out, err := bpaWithin(u.t, u.s, time.Minute, "retry", name)
 	if err != nil {
 		u.t.Fatalf("kubectl bpa retry: %v\n%s", err, out)
 	}

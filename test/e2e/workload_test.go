@@ -237,6 +237,7 @@ type killer struct {
 func killControllers(t *testing.T, s *site.Site) *killer {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("the controller is killed at random moments of seed %d", seed)
+	admin := s.Admin()
 	random := rand.New(rand.NewPCG(seed, 0))
 	ctx, end := context.WithCancel(context.Background())
 	k := &killer{end: end, done: make(chan struct{})}
@@ -251,7 +252,7 @@ func killControllers(t *testing.T, s *site.Site) *killer {
 				return
 			case <-timer.C:
 			}
-			err := s.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace("bpa-system"), client.MatchingLabels{"app.kubernetes.io/name": "bpa-controller"},
+			err := admin.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace("bpa-system"), client.MatchingLabels{"app.kubernetes.io/name": "bpa-controller"},
 				client.GracePeriodSeconds(0))
 			if err != nil && ctx.Err() == nil {
 				t.Errorf("kill the controller: %v", err)

@@ -128,7 +128,7 @@ func newYear(t *testing.T, namespace string, hosts int, resume bool) *yearStory 
 	if resume {
 		s = site.Resume(t, namespace)
 	} else {
-		s = site.New(t, namespace, hosts, 0, "--reboots")
+		s = site.NewTenant(t, namespace, hosts, 0, "--reboots")
 	}
 	s.Keep = os.Getenv("BPA_YEAR_KEEP") != ""
 	return &yearStory{softwareStory: &softwareStory{life: life{t: t, s: s, limit: yearLimit}, depot: depot, name: "workers"}, want: hosts, hosts: len(s.Hosts())}

@@ -291,7 +291,7 @@ func (y *yearStory) checkEtcd(planes []string) {
 func (y *yearStory) checkRecord(want []string) {
 	y.t.Helper()
 	object := &corev1.ConfigMap{}
-	if err := y.s.Get(y.t.Context(), client.ObjectKey{Namespace: y.s.Namespace, Name: contract.InstalledName(yearCluster)}, object); err != nil {
+	if err := y.s.Admin().Get(y.t.Context(), client.ObjectKey{Namespace: y.s.Namespace, Name: contract.InstalledName(yearCluster)}, object); err != nil {
 		y.t.Fatal(err)
 	}
 	var record contract.Installed
@@ -326,7 +326,7 @@ func (y *yearStory) checkLeft(before map[string]string) {
 func (y *yearStory) objects() map[string]int {
 	y.t.Helper()
 	count := map[string]int{}
-	for line := range strings.Lines(y.s.Kubectl("get", "configmaps,secrets,serviceaccounts,roles,rolebindings,pipelineruns,taskruns,pods", "--output", "name")) {
+	for line := range strings.Lines(y.s.Admin().Kubectl("get", "configmaps,secrets,serviceaccounts,roles,rolebindings,pipelineruns,taskruns,pods", "--output", "name")) {
 		kind, _, _ := strings.Cut(line, "/")
 		count[kind]++
 	}

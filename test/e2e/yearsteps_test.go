@@ -34,10 +34,10 @@ func (y *yearStory) play(step year.Step) {
 	case year.Rotate:
 		y.rotate()
 	case year.LoseKubeconfig:
-		y.s.Kubectl("delete", "secret", "--ignore-not-found", contract.KubeconfigName(yearCluster), contract.KubeconfigKeyName(yearCluster), contract.HealthKubeconfigName(yearCluster))
+		y.s.Admin().Kubectl("delete", "secret", "--ignore-not-found", contract.KubeconfigName(yearCluster), contract.KubeconfigKeyName(yearCluster), contract.HealthKubeconfigName(yearCluster))
 		y.cli("retry", yearCluster)
 	case year.LoseSSHKey: // the run for the kubeconfig enrolls the machines again
-		y.s.Kubectl("delete", "secret", "--ignore-not-found", contract.NodesKeyName(yearCluster), contract.KubeconfigName(yearCluster))
+		y.s.Admin().Kubectl("delete", "secret", "--ignore-not-found", contract.NodesKeyName(yearCluster), contract.KubeconfigName(yearCluster))
 		y.cli("retry", yearCluster)
 	case year.BackUp:
 		y.backup = backupOf(step)
@@ -71,9 +71,9 @@ func (y *yearStory) addMachine() {
 // labelRacks gives each host the label of its rack, and makes the site turn it into the zone of the node.
 func (y *yearStory) labelRacks() {
 	y.t.Helper()
-	y.s.Kubectl("patch", "configmap", "config-bpa", "--namespace=bpa-system", "--type=merge", `--patch={"data":{"node-labels":"`+rackLabel+`: `+corev1.LabelTopologyZone+`"}}`)
+	y.s.Admin().Kubectl("patch", "configmap", "config-bpa", "--namespace=bpa-system", "--type=merge", `--patch={"data":{"node-labels":"`+rackLabel+`: `+corev1.LabelTopologyZone+`"}}`)
 	for _, host := range y.s.Hosts() {
-		y.s.Kubectl("label", "baremetalhost", host, "--overwrite", rackLabel+"="+rackOf(host))
+		y.s.Admin().Kubectl("label", "--namespace", y.s.Pool, "baremetalhost", host, "--overwrite", rackLabel+"="+rackOf(host))
 	}
 }
 
@@ -100,8 +100,8 @@ func (y *yearStory) requestPackages(packages []string) {
 // removePackages deletes the Software. Its packages must leave the machines.
 func (y *yearStory) removePackages() {
 	y.t.Helper()
-	y.s.Kubectl("delete", "software", y.name)
-	site.Await(y.s, &corev1.ConfigMapList{}, "the record without packages", yearLimit, func(record *corev1.ConfigMap) bool {
+	y.s.As(site.RoleSoftwareAuthor).Kubectl("delete", "software", y.name, "--wait=false")
+	site.Await(y.s.Admin(), &corev1.ConfigMapList{}, "the record without packages", yearLimit, func(record *corev1.ConfigMap) bool {
 		text := fmt.Sprint(record.Data)
 		return record.Name == contract.SoftwareName(yearCluster) && !strings.Contains(text, driver) && !strings.Contains(text, tool)
 	})
@@ -117,7 +117,7 @@ func (y *yearStory) removePackages() {
 func (y *yearStory) rotate() {
 	y.t.Helper()
 	old := kubeconfigOf(y.t, y.s, y.p)
-	y.cli("kubeconfig", yearCluster, "--rotate", "--to", filepath.Join(y.t.TempDir(), "new"))
+	y.cliOf(y.s.Admin(), "kubeconfig", yearCluster, "--rotate", "--to", filepath.Join(y.t.TempDir(), "new"))
 	text, err := os.ReadFile(old)
 	if err != nil {
 		y.t.Fatal(err)
@@ -128,7 +128,7 @@ func (y *yearStory) rotate() {
 // backupOf returns the name of the Backup that a step makes.
 func backupOf(step year.Step) string { return fmt.Sprintf("year-%d", step.Number) }
 
-// restore loses the only control plane, and restores it from the last Backup.
+// restore loses the only control plane, and restores it from the last Backup. The command reads the hosts and the record.
 func (y *yearStory) restore() {
 	y.t.Helper()
 	y.lose("master-1")
@@ -168,10 +168,15 @@ func (y *yearStory) removeOther() {
 	y.other = nil
 }
 
-// cli runs kubectl bpa.
+// cli runs kubectl bpa as the tenant.
 func (y *yearStory) cli(args ...string) {
 	y.t.Helper()
-	if out, err := bpaWithin(y.t, y.s, yearLimit, args...); err != nil {
+	y.cliOf(y.s, args...)
+}
+
+func (y *yearStory) cliOf(s *site.Site, args ...string) {
+	y.t.Helper()
+	if out, err := bpaWithin(y.t, s, yearLimit, args...); err != nil {
 		y.t.Fatalf("kubectl bpa %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
@@ -187,7 +192,7 @@ func (y *yearStory) meanwhile(step year.Step) (after func()) {
 		return func() {}
 	case year.KillWebhook:
 		return func() {
-			y.s.Kubectl("delete", "pods", "--namespace=bpa-system", "--selector=app.kubernetes.io/name=bpa-webhook", "--grace-period=0", "--force")
+			y.s.Admin().Kubectl("delete", "pods", "--namespace=bpa-system", "--selector=app.kubernetes.io/name=bpa-webhook", "--grace-period=0", "--force")
 		}
 	case year.KillDepot:
 		return y.killDepot
@@ -233,7 +238,7 @@ func (y *yearStory) killTask() {
 	site.Await(y.s, &corev1.PodList{}, "the playbook's pod", yearLimit, func(pod *corev1.Pod) bool {
 		return pod.Labels[contract.LabelCluster] == yearCluster && pod.Labels["tekton.dev/pipelineTask"] == contract.TaskKubespray && pod.Status.Phase == corev1.PodRunning
 	})
-	if err := y.s.DeleteAllOf(y.t.Context(), &corev1.Pod{}, client.InNamespace(y.s.Namespace), playbook, client.GracePeriodSeconds(0)); err != nil {
+	if err := y.s.Admin().DeleteAllOf(y.t.Context(), &corev1.Pod{}, client.InNamespace(y.s.Namespace), playbook, client.GracePeriodSeconds(0)); err != nil {
 		y.t.Fatal(err)
 	}
 }

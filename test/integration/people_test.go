@@ -25,14 +25,14 @@ import (
 const people = "people" // namespace of this file's Provisioning
 
 // TestCommandsOfPeople runs commands of `kubectl bpa` at a real API server: as vic, who has only the
-// ClusterRole bpa-view, and as eve, who also has bpa-edit. The test ends the run as Tekton does.
+// ClusterRole bpa-view, and as eve, who has only bpa-edit. The test ends the run as Tekton does.
 func TestCommandsOfPeople(t *testing.T) {
 	crds := filepath.Join(moduleDir(t, "github.com/tektoncd/pipeline"), "config", "300-crds")
 	must(t, "", "apply", "--server-side", "-f", crds)
 	must(t, "", "wait", "--for=condition=Established", "--timeout=30s", "crd/pipelineruns.tekton.dev", "crd/taskruns.tekton.dev")
 	must(t, "", "apply", "--server-side", "-n", "bpa-system", "-f", "../../config/201-people.yaml")
 	must(t, "", "create", "namespace", people)
-	must(t, "", "create", "rolebinding", "view", "-n", people, "--clusterrole=bpa-view", "--user=vic", "--user=eve")
+	must(t, "", "create", "rolebinding", "view", "-n", people, "--clusterrole=bpa-view", "--user=vic")
 	must(t, "", "create", "rolebinding", "edit", "-n", people, "--clusterrole=bpa-edit", "--user=eve")
 	must(t, `{"apiVersion":"bpa.akraino.org/v1alpha1","kind":"Provisioning","metadata":{"name":"edge-1"},"spec":{"masters":[{"master-1":{"cpu":8}}]}}`,
 		"apply", "-n", people, "-f", "-")

@@ -16,7 +16,17 @@ const inMachine = `if [ -e /run/lab.pid ]; then exec nsenter --pid --mount --tar
 // test may have stopped sshd.
 func (s *Site) On(host, command string) string {
 	s.T.Helper()
-	return s.Kubectl("--namespace", fleet.PodNamespace, "exec", s.Namespace+"-"+host, "--", "sh", "-c", inMachine, command)
+	return s.Admin().Kubectl("--namespace", fleet.PodNamespace, "exec", s.Pool+"-"+host, "--", "sh", "-c", inMachine, command)
+}
+
+// OnWith is On with a standard input, for texts that must not be in the audit log: it has the arguments of the command.
+func (s *Site) OnWith(host, stdin, command string) string {
+	s.T.Helper()
+	out, err := s.Admin().TryKubectl(stdin, "--namespace", fleet.PodNamespace, "exec", "--stdin", s.Pool+"-"+host, "--", "sh", "-c", inMachine, command)
+	if err != nil {
+		s.T.Fatalf("%s on %s: %v\n%s", command, host, err, out)
+	}
+	return out
 }
 
 // AwaitOn waits until a shell command succeeds on a lab host, and fails the test after limit. The
@@ -24,10 +34,10 @@ func (s *Site) On(host, command string) string {
 func (s *Site) AwaitOn(host, command string, limit time.Duration) {
 	s.T.Helper()
 	script := `until eval "$0" >/dev/null 2>&1; do sleep 0.1; done`
-	end := time.Now().Add(limit)
+	end, admin := time.Now().Add(limit), s.Admin()
 	for {
 		seconds := max(1, min(int(time.Until(end).Seconds()), 90)) // a call of kubectl takes at most two minutes
-		out, err := s.TryKubectl("", "--namespace", fleet.PodNamespace, "exec", s.Namespace+"-"+host, "--",
+		out, err := admin.TryKubectl("", "--namespace", fleet.PodNamespace, "exec", s.Pool+"-"+host, "--",
 			"timeout", fmt.Sprint(seconds), "sh", "-c", script, command)
 		switch {
 		case err == nil:

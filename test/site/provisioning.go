@@ -19,6 +19,9 @@ type Option func(*v1alpha1.Provisioning)
 func (s *Site) Provisioning(name string, options ...Option) *v1alpha1.Provisioning {
 	s.T.Helper()
 	p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
+	if s.Pool != s.Namespace {
+		p.Spec.HostNamespace = s.Pool
+	}
 	for key, value := range Vars(s.T) {
 		Var(key, value)(p)
 	}

@@ -26,39 +26,53 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// Site is one namespace with lab hosts.
+// Site is a tenant's namespace and the lab hosts that it can claim. Its client and its kubectl are those of a user with
+// nothing but the ClusterRole bpa-edit in that namespace. What this user cannot do, a test does with Admin or As. Lab, and
+// the methods for machines and hosts, such as On and Holders, are always an administrator's.
 type Site struct {
-	client.WithWatch
-	T         testing.TB
-	Namespace string
-	Keep      bool // leave the site as it is if the test fails
-	lab       string
+	client.WithWatch // of the user
+	T                testing.TB
+	Namespace        string // of the tenant
+	Pool             string // namespace of the hosts; it can be the same
+	Keep             bool   // leave the site as it is if the test fails
+	kubeconfig       string // path, of the user
+	admin            client.WithWatch
+	folder           string // of the kubeconfigs of users
 }
 
-// New connects to the bootstrap cluster and creates a namespace with lab hosts. hosts is the number
-// of hosts with at least 8 CPUs and 16Gi. misfits is the number of hosts that are too small or in
-// error. New removes the namespace with its hosts when the test ends, and first one that a killed run has left: the
-// data of the bootstrap machine stay after make down.
+// NewTenant connects to the bootstrap cluster and creates a namespace for a tenant, and another one with lab hosts that are granted
+// to it. hosts is the number of hosts with at least 8 CPUs and 16Gi. misfits is the number of hosts that are too small or in
+// error. NewTenant removes all this when the test ends, and first what a killed run has left: the data of the bootstrap machine
+// stay after make down.
+func NewTenant(t testing.TB, namespace string, hosts, misfits int, flags ...string) *Site {
+	t.Helper()
+	return connect(t, namespace, poolOf(namespace)).fill(hosts, misfits, flags)
+}
+
+// New is NewTenant with the hosts in the namespace of the tenant.
 func New(t testing.TB, namespace string, hosts, misfits int, flags ...string) *Site {
 	t.Helper()
-	s := Resume(t, namespace)
-	if s.exists() {
-		s.remove()
-		s.Kubectl("wait", "--for=delete", "namespace/"+namespace, "--timeout=100s")
-	}
-	s.Lab(append([]string{"up", "--nodes", strconv.Itoa(hosts), "--misfits", strconv.Itoa(misfits)}, flags...)...)
-	return s
+	return connect(t, namespace, namespace).fill(hosts, misfits, flags)
 }
 
-// Resume connects to the site that a test with Keep has left. It is removed when the test ends.
+// Resume connects to the site that a test with NewTenant and Keep has left. It is removed when the test ends.
 func Resume(t testing.TB, namespace string) *Site {
 	t.Helper()
-	s := &Site{T: t, Namespace: namespace, lab: filepath.Join(State(), "bin", "lab"), WithWatch: Connect(t)}
+	return connect(t, namespace, poolOf(namespace)).enter()
+}
+
+func poolOf(namespace string) string { return namespace + "-pool" }
+
+// connect returns the site as an administrator has it. It is removed when the test ends.
+func connect(t testing.TB, namespace, pool string) *Site {
+	t.Helper()
+	c := Connect(t)
+	s := &Site{WithWatch: c, admin: c, T: t, Namespace: namespace, Pool: pool, kubeconfig: adminKubeconfig(), folder: t.TempDir()}
 	t.Cleanup(func() {
 		if t.Failed() {
 			s.Dump()
 			if s.Keep {
-				t.Logf("the site is left as it is, with namespace %s", namespace)
+				t.Logf("the site is left as it is, with the namespaces %s and %s", s.Namespace, s.Pool)
 				return
 			}
 		}
@@ -67,22 +81,44 @@ func Resume(t testing.TB, namespace string) *Site {
 	return s
 }
 
-func (s *Site) exists() bool {
+// fill creates the namespaces and the hosts, and returns the site as the tenant's user has it.
+func (s *Site) fill(hosts, misfits int, flags []string) *Site {
 	s.T.Helper()
-	err := s.Get(context.Background(), client.ObjectKey{Name: s.Namespace}, &corev1.Namespace{})
+	if s.exists(s.Namespace) || s.exists(s.Pool) {
+		s.remove()
+		s.Kubectl("wait", "--for=delete", "namespace/"+s.Namespace, "namespace/"+s.Pool, "--timeout=100s")
+	}
+	s.makeTenant()
+	s.Lab(append([]string{"up", "--nodes", strconv.Itoa(hosts), "--misfits", strconv.Itoa(misfits)}, flags...)...)
+	s.grantHosts()
+	return s.enter()
+}
+
+// enter gives the site the rights of the tenant's user.
+func (s *Site) enter() *Site {
+	s.T.Helper()
+	user := s.As(RoleAuthor)
+	s.WithWatch, s.kubeconfig = user.WithWatch, user.kubeconfig
+	return s
+}
+
+func (s *Site) exists(namespace string) bool {
+	s.T.Helper()
+	err := s.admin.Get(context.Background(), client.ObjectKey{Name: namespace}, &corev1.Namespace{})
 	if client.IgnoreNotFound(err) != nil {
 		s.T.Fatal(err)
 	}
 	return err == nil
 }
 
-// remove removes the site. It does not wait until the namespace is gone.
+// remove removes the site. It does not wait until the namespaces are gone.
 func (s *Site) remove() {
 	s.T.Helper()
+	s = s.Admin()
 	s.retainAll()
 	s.Kubectl("delete", "provisionings", "--all", "--timeout=100s") // delete the hosts last, as on a real site
 	s.Lab("down")
-	s.Kubectl("delete", "namespace", s.Namespace, "--wait=false", "--ignore-not-found")
+	s.Kubectl("delete", "namespace", s.Namespace, s.Pool, "--wait=false", "--ignore-not-found")
 }
 
 // retainAll sets the deletion policy Retain on all Provisionings. The machines are removed when the
@@ -106,10 +142,16 @@ func State() string {
 	return "/var/lib/bpa"
 }
 
-// Connect returns a client for the bootstrap cluster with all kinds that the tests use.
+func adminKubeconfig() string { return filepath.Join(State(), "kubeconfig") }
+
+// Connect returns a client of an administrator for the bootstrap cluster with all kinds that the tests use.
 func Connect(t testing.TB) client.WithWatch {
 	t.Helper()
-	path := filepath.Join(State(), "kubeconfig")
+	return connectWith(t, adminKubeconfig())
+}
+
+func connectWith(t testing.TB, path string) client.WithWatch {
+	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
 		t.Fatalf("there is no bootstrap cluster (%v): run make up", err)
@@ -128,20 +170,20 @@ func Connect(t testing.TB) client.WithWatch {
 	return c
 }
 
-// Lab runs the lab command in this site's namespace and returns its output.
+// Lab runs the lab command for the machines of this site and returns its output.
 func (s *Site) Lab(args ...string) string {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	args = append([]string{args[0], "--namespace", s.Namespace}, args[1:]...)
-	out, err := exec.CommandContext(ctx, s.lab, args...).CombinedOutput()
+	args = append([]string{args[0], "--namespace", s.Pool}, args[1:]...)
+	out, err := exec.CommandContext(ctx, filepath.Join(State(), "bin", "lab"), args...).CombinedOutput()
 	if err != nil {
 		s.T.Fatalf("lab %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
 }
 
-// Kubectl runs kubectl against the bootstrap cluster in this site's namespace.
+// Kubectl runs kubectl as the user in the namespace of the tenant.
 func (s *Site) Kubectl(args ...string) string {
 	s.T.Helper()
 	out, err := s.TryKubectl("", args...)
@@ -154,7 +196,7 @@ func (s *Site) Kubectl(args ...string) string {
 // TryKubectl runs kubectl as Kubectl does, but with stdin, and returns an error instead of failing
 // the test.
 func (s *Site) TryKubectl(stdin string, args ...string) (string, error) {
-	return Kubectl(filepath.Join(State(), "kubeconfig"), stdin, append([]string{"--namespace", s.Namespace}, args...)...)
+	return Kubectl(s.kubeconfig, stdin, append([]string{"--namespace", s.Namespace}, args...)...)
 }
 
 // Kubectl runs kubectl with a kubeconfig and stdin, for at most two minutes. It returns standard
@@ -190,11 +232,12 @@ func Vars(t testing.TB) map[string]json.RawMessage {
 func (s *Site) Dump() {
 	for _, args := range [][]string{
 		{"get", "provisionings", "-o", "yaml"},
-		{"get", "pipelineruns,taskruns,pods,baremetalhosts", "-o", "wide"},
+		{"get", "pipelineruns,taskruns,pods", "-o", "wide"},
+		{"get", "baremetalhosts", "--namespace", s.Pool, "-o", "wide"},
 		{"get", "events", "--sort-by=.lastTimestamp"},
 		{"logs", "--namespace", "bpa-system", "deployment/bpa-controller", "--tail=60"},
 	} {
-		out, err := s.TryKubectl("", args...)
+		out, err := s.Admin().TryKubectl("", args...)
 		s.T.Logf("$ kubectl %s (%v)\n%s", strings.Join(args, " "), err, out)
 	}
 }
@@ -203,7 +246,7 @@ func (s *Site) Dump() {
 func (s *Site) MAC(host string) string {
 	s.T.Helper()
 	bmh := &metal3.BareMetalHost{}
-	if err := s.Get(context.Background(), client.ObjectKey{Namespace: s.Namespace, Name: host}, bmh); err != nil {
+	if err := s.admin.Get(context.Background(), client.ObjectKey{Namespace: s.Pool, Name: host}, bmh); err != nil {
 		s.T.Fatal(err)
 	}
 	if bmh.Status.HardwareDetails == nil || len(bmh.Status.HardwareDetails.NIC) == 0 {
@@ -237,13 +280,13 @@ func (s *Site) Hosts() []string {
 func (s *Site) hosts() []metal3.BareMetalHost {
 	s.T.Helper()
 	hosts := &metal3.BareMetalHostList{}
-	if err := s.List(context.Background(), hosts, client.InNamespace(s.Namespace)); err != nil {
+	if err := s.admin.List(context.Background(), hosts, client.InNamespace(s.Pool)); err != nil {
 		s.T.Fatal(err)
 	}
 	return hosts.Items
 }
 
-// Secret returns the value of one key of a Secret. It fails the test if the value is empty.
+// Secret returns the value of one key of a Secret of the tenant. It fails the test if the value is empty.
 func (s *Site) Secret(name, key string) []byte {
 	s.T.Helper()
 	secret := &corev1.Secret{}

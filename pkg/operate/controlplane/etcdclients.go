@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/operate/session"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/etcd"
-	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // RemoveEtcdClients removes the etcd client certificates, and their keys, from those of the nodes that are workers only. With
@@ -24,24 +22,19 @@ import (
 // a copy, so kubespray creates no other one. The next playbook on a worker copies it there again, so RemoveEtcdClients
 // follows each playbook.
 func RemoveEtcdClients(ctx context.Context, in session.Input, key ssh.Key, pins ssh.Pins, nodes []contract.Node, ports session.Ports) error {
-	script := etcdClientsScript(in.Request)
+	folder := etcdClientsFolder(in.Request)
 	workers := slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool {
-		return script == "" || slices.Contains(n.Roles, contract.RoleControlPlane)
+		return folder == "" || slices.Contains(n.Roles, contract.RoleControlPlane)
 	})
 	errs := make([]error, len(workers))
 	session.Each(len(workers), func(i int) {
 		n := workers[i]
 		err := session.OnMachine(ctx, in, n, key, pins.Of(n.HostUID), ports, func(ctx context.Context, sh machine.Shell) error {
-			_, err := sh(ctx, script)
+			_, err := sh(ctx, "rm -f "+folder+"/node-*.pem")
 			return err
 		})
 		if err != nil {
-			const step = "remove the etcd client certificate"
-			reason := session.Reason(err)
-			if exit := (*ssh.ExitError)(nil); errors.As(err, &exit) {
-				reason = contract.ReasonPlaybookFailed
-			}
-			errs[i] = &task.Error{Reason: reason, Host: n.Name, Step: step, Err: fmt.Errorf("%s from %s: %w. The next attempt continues", step, n.Name, err)}
+			errs[i] = etcdClientsError(n, "remove the etcd client certificate", err)
 		}
 	})
 	return errors.Join(errs...)
@@ -50,9 +43,9 @@ func RemoveEtcdClients(ctx context.Context, in session.Input, key ssh.Key, pins 
 // plainFolder matches a path that needs no quotes in a shell.
 var plainFolder = regexp.MustCompile(`^/[A-Za-z0-9._/-]+$`)
 
-// etcdClientsScript returns the script that RemoveEtcdClients runs; "" if workers have no such certificates, or need them: cilium and
+// etcdClientsFolder returns the folder of the etcd client certificates; "" if workers get none, or need them: cilium and
 // calico can be set up to use etcd.
-func etcdClientsScript(r contract.Request) string {
+func etcdClientsFolder(r contract.Request) string {
 	if r.NetworkPlugin != "flannel" || r.SetsVar("cilium_deploy_additionally") {
 		return ""
 	}
@@ -66,5 +59,5 @@ func etcdClientsScript(r contract.Request) string {
 	if !plainFolder.MatchString(folder) { // a template
 		return ""
 	}
-	return "rm -f " + folder + "/node-*.pem"
+	return folder
 }

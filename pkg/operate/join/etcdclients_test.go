@@ -75,7 +75,59 @@ func TestEtcdClientCertificateThatStays(t *testing.T) {
 	w.In.Request.NetworkPlugin = "flannel"
 	removals(w, 1)
 	_, err := w.Run()
-	if f := task.FailureOf(err); f.Reason != contract.ReasonPlaybookFailed || f.Host != "worker-1" || !strings.Contains(err.Error(), "remove the etcd client certificate from worker-1") || !strings.Contains(err.Error(), "read-only file system") {
+	if f := task.FailureOf(err); f.Reason != contract.ReasonPlaybookFailed || f.Host != "worker-1" || !strings.Contains(err.Error(), "remove the etcd client certificate on worker-1") || !strings.Contains(err.Error(), "read-only file system") {
 		t.Errorf("failure %+v", f)
+	}
+}
+
+// fills records, in p, the commands that prepare the first member of etcd.
+func fills(p *kubespraytest.Planes, status int) func() []string {
+	var mu sync.Mutex
+	var seen []string
+	inner := p.Scripts
+	p.Scripts = func(i int, command string, stdout, stderr io.Writer) (int, bool) {
+		if !strings.Contains(command, "echo >$f") {
+			return inner(i, command, stdout, stderr)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, fmt.Sprintf("%s after %d playbooks: %s", p.In.Nodes[i].Name, len(p.Ran), command))
+		return status, true
+	}
+	return func() []string { return seen }
+}
+
+// TestFirstMemberHasFilesOfAllWorkers: kubespray copies the etcd client certificates of all nodes from the first member to a new one, but
+// creates none of nodes outside the limit.
+func TestFirstMemberHasFilesOfAllWorkers(t *testing.T) {
+	for plugin, want := range map[string][]string{
+		"flannel": {"master-1 after 0 playbooks: sh -c 'mkdir -p -m 0700 /etc/ssl/etcd/ssl && cd /etc/ssl/etcd/ssl && " +
+			"for f in node-worker-1.pem node-worker-1-key.pem node-worker-2.pem node-worker-2-key.pem; do test -e $f || echo >$f || exit; done'"},
+		"cilium": nil,
+	} {
+		t.Run(plugin, func(t *testing.T) {
+			p := kubespraytest.NewPlanes(t, false, 1, 3, 1)
+			p.In.Request.NetworkPlugin = plugin
+			p.Grow("master-2")
+			filled := fills(p, 0)
+			if _, err := p.Run(); err != nil {
+				t.Fatalf("%v\n%s", err, &p.Log)
+			}
+			if diff := cmp.Diff(want, filled()); diff != "" {
+				t.Errorf("filled (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestFirstMemberThatCannotBeFilled: the playbook would fail later, in the middle of a change of etcd.
+func TestFirstMemberThatCannotBeFilled(t *testing.T) {
+	p := kubespraytest.NewPlanes(t, false, 1, 3, 1)
+	p.In.Request.NetworkPlugin = "flannel"
+	p.Grow("master-2")
+	fills(p, 1)
+	_, err := p.Run()
+	if f := task.FailureOf(err); f.Reason != contract.ReasonPlaybookFailed || f.Host != "master-1" || len(p.ChangesOnly()) > 0 {
+		t.Errorf("failure %+v, changes %v", f, p.ChangesOnly())
 	}
 }

@@ -90,6 +90,9 @@ func change(ctx context.Context, in session.Input, key ssh.Key, ports session.Po
 	if err := errors.Join(prepare.Nodes(ctx, changed, key, c, ports), prepare.Present(ctx, in, key, present, ports)); err != nil {
 		return "", nil, err
 	}
+	if err := controlplane.FillEtcdClients(ctx, in, key, c.Pins, ports); err != nil {
+		return "", nil, err
+	}
 	giveSoftware(ctx, in, changed.Nodes, c.Pins, ports, progress)
 	files, err := play.Prepare(in, c.Pins)
 	if err != nil {

@@ -196,6 +196,9 @@ func (r *restoration) install(ctx context.Context) (string, error) {
 	if err := r.placeKeys(ctx); err != nil {
 		return "", err
 	}
+	if err := controlplane.FillEtcdClients(ctx, r.in, r.key, r.c.Pins, r.ports); err != nil {
+		return "", err
+	}
 	counted := play.CountTasks(r.in)
 	files, err := play.Prepare(r.in, r.c.Pins)
 	if err != nil {

@@ -3,6 +3,7 @@ package restore_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -227,6 +228,27 @@ func TestRestoreOfThreeControlPlanes(t *testing.T) {
 		if r.opened != 4 {
 			t.Errorf("the copy was read %d times, want once before all changes and once for each member", r.opened)
 		}
+	}
+}
+
+// TestRestoreOfThreeWithFlannel: the playbook runs on the control planes only, and kubespray copies the etcd client certificate of the
+// worker from the first one, which has none, to the others.
+func TestRestoreOfThreeWithFlannel(t *testing.T) {
+	r := newRestore(t, false, 3)
+	r.In.Request.NetworkPlugin = "flannel"
+	var filled []string
+	r.Scripts = func(i int, command string, stdout, stderr io.Writer) (int, bool) {
+		if strings.Contains(command, "/etc/ssl/etcd/ssl && for f in node-worker-1.pem node-worker-1-key.pem; do") {
+			filled = append(filled, fmt.Sprintf("%s after %d playbooks", r.Machines[i].Name, len(r.Ran)))
+			return 0, true
+		}
+		return r.script(i, command, stdout, stderr)
+	}
+	if _, err := r.run(); err != nil {
+		t.Fatalf("%v\n%s", err, &r.Log)
+	}
+	if want := []string{"master-1 after 0 playbooks"}; !slices.Equal(filled, want) {
+		t.Errorf("filled %v, want %v", filled, want)
 	}
 }
 

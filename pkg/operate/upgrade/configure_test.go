@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -158,6 +159,22 @@ func TestConfigureWaitsForTheRollout(t *testing.T) {
 		if !strings.Contains(c.Log.String(), want) {
 			t.Errorf("the log does not say %q:\n%s", want, &c.Log)
 		}
+	}
+}
+
+// A read that fails at the end does not hide what the last answer had said.
+func TestConfigureTellsTheLastAnswer(t *testing.T) {
+	c := newConfiguring(t, 1, 1, dns(), `{"dns_memory_limit":"1"}`)
+	c.In.HealthLimit, c.deployment = 2*time.Second, noneNew
+	c.On("list daemonsets", func(call apitest.Call) error {
+		if call.Namespace == metav1.NamespaceSystem && c.looks > 1 {
+			return apierrors.NewTooManyRequestsError("slow down")
+		}
+		return nil
+	})
+	_, err := c.Run()
+	if want := "slow down; the last answer: Deployment kube-system/coredns has 1 of 2 new pods"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q\n%s", err, want, &c.Log)
 	}
 }
 

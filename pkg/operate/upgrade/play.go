@@ -79,6 +79,9 @@ func (u *upgrader) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := controlplane.FillEtcdClients(ctx, in, u.key, u.c.Pins, u.ports); err != nil {
+		return err
+	}
 	_, err = play.Run(ctx, in, files, u.ports, func(percent int, step string) {
 		u.progress.Set(upgradeFrom+percent*(checkFrom-upgradeFrom)/100, step)
 	}, counted)

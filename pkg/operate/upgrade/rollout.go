@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -80,35 +81,40 @@ func (r rollout) trouble(lost int) string {
 }
 
 // awaitRollouts waits until the context ends for the Deployments and DaemonSets of the namespaces. It
-// returns what is not rolled out then; empty: everything is.
-func (c *configurer) awaitRollouts(ctx context.Context) (why string) {
+// returns what is not rolled out then; empty: everything is. Where the last read failed, it returns the
+// error and what the last answer had said.
+func (c *configurer) awaitRollouts(ctx context.Context) string {
 	tick := time.NewTicker(c.in.PollInterval())
 	defer tick.Stop()
-	for last := ""; ; {
-		now := c.notRolledOut(ctx)
-		if ctx.Err() == nil {
-			why = now
-		}
-		if why == "" && ctx.Err() == nil {
+	answer, silent, logged := "", "the control plane does not answer", ""
+	for {
+		why, err := c.notRolledOut(ctx)
+		switch {
+		case err == nil && why == "":
 			return ""
+		case err == nil:
+			answer, silent = why, ""
+		case ctx.Err() == nil:
+			silent = err.Error()
 		}
-		if why != last {
-			fmt.Fprintf(c.ports.Log, "  %s\n", why)
-			last = why
+		now := cmp.Or(silent, answer)
+		if now != logged {
+			fmt.Fprintf(c.ports.Log, "  %s\n", now)
+			logged = now
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			if why == "" {
-				why = "the control plane does not answer"
+			if silent != "" && answer != "" {
+				return fmt.Sprintf("%s; the last answer: %s", silent, answer)
 			}
-			return why
+			return now
 		}
 	}
 }
 
 // notRolledOut returns the first problem of the namespaces; empty: there is none.
-func (c *configurer) notRolledOut(ctx context.Context) string {
+func (c *configurer) notRolledOut(ctx context.Context) (string, error) {
 	lost := 0
 	for _, n := range c.members.Now.Nodes {
 		if c.lost(n.Name) {
@@ -118,13 +124,13 @@ func (c *configurer) notRolledOut(ctx context.Context) string {
 	for _, namespace := range c.narrow.Namespaces {
 		all, err := rollouts(ctx, c.w, namespace)
 		if err != nil {
-			return err.Error()
+			return "", err
 		}
 		for _, r := range all {
 			if why := r.trouble(lost); why != "" {
-				return why
+				return why, nil
 			}
 		}
 	}
-	return ""
+	return "", nil
 }

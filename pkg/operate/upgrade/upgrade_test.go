@@ -46,8 +46,12 @@ func TestUpgradedWorkersAreNoEtcdClients(t *testing.T) {
 	u.In.Request.NetworkPlugin = "flannel"
 	inner := u.Scripts
 	var mu sync.Mutex
-	var removed []string
+	var removed, filled []string
 	u.Scripts = func(i int, command string, stdout, stderr io.Writer) (int, bool) {
+		if strings.Contains(command, "node-worker-3-key.pem; do") {
+			filled = append(filled, u.In.Nodes[i].Name)
+			return 0, true
+		}
 		if command == "sh -c 'rm -f /etc/ssl/etcd/ssl/node-*.pem'" {
 			mu.Lock()
 			defer mu.Unlock()
@@ -62,6 +66,9 @@ func TestUpgradedWorkersAreNoEtcdClients(t *testing.T) {
 	slices.Sort(removed)
 	if diff := cmp.Diff([]string{"worker-1", "worker-2"}, removed); diff != "" {
 		t.Errorf("removed from (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"master-1"}, filled); diff != "" {
+		t.Errorf("filled for the worker that is in no batch (-want +got):\n%s", diff)
 	}
 }
 

@@ -109,7 +109,7 @@ func (s Seen) RestoreProblem() string {
 	case s.Memory == nil:
 		return "the record of the installed cluster is missing, so it is not known which hosts are its control planes"
 	}
-	if why := s.sourceProblem(name); why != "" {
+	if why := s.SourceProblem(name); why != "" {
 		return why
 	}
 	if why := change.WhyNotRestored(s.withoutRestore(nil), s.Source.Backup.Status.KubernetesVersion); why != "" {
@@ -123,8 +123,8 @@ func (s Seen) RestoreProblem() string {
 	return ""
 }
 
-// sourceProblem returns why the Backup cannot be used, and what to do; empty: it can.
-func (s Seen) sourceProblem(name string) string {
+// SourceProblem returns why the Backup cannot be used, and what to do; empty: it can.
+func (s Seen) SourceProblem(name string) string {
 	other := ". What to do: " + s.restoreOther()
 	b := s.Source.Backup
 	if b == nil {
