@@ -135,6 +135,9 @@ func advice(in Input, n contract.Node, err error) string {
 		if errors.Is(err, ErrNoState) {
 			return "Make sure that user root can write " + KubeletDropIn + " on the nodes, and that systemctl daemon-reload works there."
 		}
+		if errors.Is(err, ErrNoAddressOfServers) {
+			return "Correct spec.kubernetes.api.address, or make sure that user root can write to /etc/bpa/keepalived and /etc/kubernetes/manifests on the control planes, and that they have the program ip."
+		}
 		if errors.Is(err, ErrNoSource) {
 			return "Make sure that user root can write " + AptSource + " and " + AptConfig + " on the nodes."
 		}

@@ -63,9 +63,11 @@ ours "${up:-0}" || echo "$p"; done; }
 `
 
 // write writes the configuration and the manifest. A file has its name when it is whole. keepalived keeps the address while it
-// reads the configuration again; it does so each time, because an earlier run may have been killed before that.
+// reads the configuration again; it does so each time, because an earlier run may have been killed before that. An address that
+// the machine has without BPA is of the site: a reset would remove it.
 const write = `dev=$(ip -o -4 addr show to %[1]s/32 | sed -n "s/^[0-9]*: *\([^ ]*\) .*/\1/p" | head -n 1)
 [ "$dev" ] || { echo "no network interface has the address %[1]s" >&2; exit 1; }
+if [ ! -e "$d/address" ] && [ "$(ip -o -4 addr show to %[2]s/32)" ]; then echo "this machine has the address %[2]s already: write one that no machine has" >&2; exit 1; fi
 mkdir -p "$d" "${m%%/*}"; echo %[2]s >"$d/address"
 printf %%s %[3]s | base64 -d | sed "s/` + device + `/$dev/" >"$d/keepalived.conf.new"; mv -f "$d/keepalived.conf.new" "$d/keepalived.conf"
 printf %%s %[4]s | base64 -d >"$d/pod.new"
