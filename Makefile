@@ -98,11 +98,12 @@ stories-e2e-plugins   := TestPlugins TestCPUManager
 stories-e2e-software  := TestSoftware TestSoftwareReboot
 stories-e2e-restore   := TestRestore TestRestoreOfThree TestAdopt
 stories-e2e-api       := TestAPIAddress
+stories-e2e-vip       := TestVirtualAddress
 stories-e2e-same      := TestSameResult TestSameFailure
 stories-test-year     := TestYear
 # Targets that make test leaves out: they take long, or have not been seen to pass on kubespray yet. test/passed.tsv
 # has their last success.
-left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-api e2e-same integration-long test-power test-boot test-ansible test-year
+left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-api e2e-vip e2e-same integration-long test-power test-boot test-ansible test-year
 
 empty :=
 # stories runs the stories of the target on real clusters, one after the other, with a time limit ($(1)).
@@ -139,6 +140,8 @@ integration: build ## Test with real servers and clients: kube-apiserver, Metal3
 	$(call debian,fuser,psmisc)
 	go test ./pkg/bundle/debian ./pkg/depot/apt ./pkg/depot/tlscert -tags integration -count=1
 	go test ./pkg/operate/prepare ./pkg/operate/upgrade -tags integration -run RealApt -count=1
+	$(call debian,keepalived,keepalived)
+	go test ./pkg/operate/vip -tags integration -count=1
 	$(call debian,systemd-analyze,systemd)
 	go test -C bootstrap ./internal/cluster ./internal/config -tags integration -run "Metal3|Systemd|Secrets" -count=1
 	go test -C bootstrap ./internal/restore -tags integration -count=1 -timeout 15m
@@ -236,6 +239,8 @@ e2e-restore: up plugin ## Test backups, the loss of the control plane and its re
 	$(call long,110m)
 e2e-api: up plugin ## Test a cluster behind a load balancer, which is switched off, and whose first control plane is lost
 	$(call long,60m)
+e2e-vip: up plugin ## Test a cluster whose API servers have an address that moves: control planes are killed, removed, and the cluster is deleted
+	$(call long,90m)
 e2e-same: up plugin ## Test that the accelerations change neither the result nor the failures of kubespray
 	$(call long,60m)
 

@@ -46,6 +46,11 @@ func config(api *contract.API, n contract.Node, planes []contract.Node) (string,
 			fmt.Fprintf(&peers, "    %s\n", ip)
 		}
 	}
+	// Without a peer, keepalived would use multicast, which others on the network hear. What it sends to the address stays on
+	// the machine, because it sends only while it has the address.
+	if peers.Len() == 0 {
+		fmt.Fprintf(&peers, "    %s\n", address)
+	}
 	return fmt.Sprintf(text, api.Port, routerID(address), 200-slices.Index(all, own), own, peers.String(), address), nil
 }
 

@@ -20,6 +20,10 @@ func TestConfig(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
+	alone, err := config(&contract.API{Address: "10.60.0.5", Port: 6443, Virtual: true}, planes[1], planes[1:2])
+	if err != nil || !strings.Contains(alone, "unicast_peer {\n    10.60.0.5\n  }") {
+		t.Errorf("a control plane without another one uses multicast: %v\n%s", err, alone)
+	}
 	for _, bad := range []string{"10.60.0.13", "fd00::5", "api.example"} {
 		if _, err := config(&contract.API{Address: bad, Port: 6443}, planes[1], planes); err == nil {
 			t.Errorf("%s is accepted", bad)
