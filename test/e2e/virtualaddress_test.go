@@ -125,10 +125,9 @@ func (v *moving) switchOff(node string) {
 	v.life.t.Helper()
 	host := hostOf(v.p, node)
 	v.fails("the end of "+node, func() { v.s.PowerOff(host) })
-	v.awaitHealth(node+" is off", 3*time.Minute, nil, func(p *v1alpha1.Provisioning) bool { return states(p)[node] == v1alpha1.NodeNotReady })
+	v.awaitHealth(node+" is off", 3*time.Minute, nil, func(p *v1alpha1.Provisioning) bool { return states(p)[node] != v1alpha1.NodeReady })
 	v.s.PowerOn(host)
 	v.await(node+" is on again", "master-1", "master-2", "master-3", "worker-1")
-	// The machine had the address when it was switched off, and could not know that another one has it too.
 	v.s.AwaitOn(hostOf(v.p, "worker-1"), "curl -ksf -m 1 https://"+virtualAddress+":6443/livez", time.Minute)
 	v.holder()
 }
