@@ -124,7 +124,8 @@ func (m *machine) write(planes ...contract.Node) {
 		m.t.Fatalf("%s: %v: %s", m.node.Name, err, out)
 	}
 	if m.keepalived == nil {
-		m.keepalived = m.in("keepalived", "--dont-fork", "--log-console", "--vrrp", "--use-file="+folder+"/keepalived.conf")
+		own := strings.ReplaceAll(arguments, pids+"/", "/run/") // a machine of the test has the /dev of all
+		m.keepalived = m.in(append([]string{"keepalived"}, strings.Fields(own)...)...)
 		m.keepalived.Stdout, m.keepalived.Stderr = m.log, m.log
 		if err := m.keepalived.Start(); err != nil {
 			m.t.Fatal(err)

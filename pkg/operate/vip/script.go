@@ -13,9 +13,15 @@ import (
 // when the folder of Kubernetes is removed.
 const folder = "/etc/bpa/keepalived"
 
+// arguments are those of keepalived. Its files with process IDs are in /dev, which is new in each container: after a kill, it would
+// find the ID of the former container in a volume, take itself for it, and end.
+const arguments = "--dont-fork --log-console --vrrp --pid=" + pids + "/keepalived.pid --vrrp_pid=" + pids + "/vrrp.pid --use-file=" + folder + "/keepalived.conf"
+
+const pids = "/dev"
+
 // manifest is the static pod. A change of the configuration does not change it, so that the kubelet does not restart
 // keepalived, which would move the address.
-const manifest = `# Written by BPA.
+var manifest = `# Written by BPA.
 apiVersion: v1
 kind: Pod
 metadata:
@@ -31,7 +37,7 @@ spec:
   - name: keepalived
     image: ` + contract.KeepalivedImage + `
     imagePullPolicy: IfNotPresent
-    command: [keepalived, --dont-fork, --log-console, --vrrp, --use-file=` + folder + `/keepalived.conf]
+    command: [keepalived, ` + strings.ReplaceAll(arguments, " ", ", ") + `]
     securityContext:
       allowPrivilegeEscalation: false
       readOnlyRootFilesystem: true

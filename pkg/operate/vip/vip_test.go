@@ -2,8 +2,12 @@ package vip
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -28,6 +32,24 @@ func TestConfig(t *testing.T) {
 		if _, err := config(&contract.API{Address: bad, Port: 6443}, planes[1], planes); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}
+	}
+}
+
+// TestManifest: no file of keepalived that says that it runs is in a volume, which outlives a container.
+func TestManifest(t *testing.T) {
+	var pod corev1.Pod
+	if err := yaml.UnmarshalStrict([]byte(manifest), &pod); err != nil {
+		t.Fatal(err)
+	}
+	c := pod.Spec.Containers[0]
+	for _, name := range []string{"--pid=", "--vrrp_pid="} {
+		i := slices.IndexFunc(c.Command, func(a string) bool { return strings.HasPrefix(a, name) })
+		if i < 0 || slices.ContainsFunc(c.VolumeMounts, func(v corev1.VolumeMount) bool { return strings.HasPrefix(c.Command[i], name+v.MountPath) }) {
+			t.Errorf("%s of %q is in a volume", name, c.Command)
+		}
+	}
+	if c.Image != contract.KeepalivedImage || !pod.Spec.HostNetwork {
+		t.Errorf("image %s, network of the host %t", c.Image, pod.Spec.HostNetwork)
 	}
 }
 
