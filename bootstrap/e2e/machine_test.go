@@ -35,18 +35,48 @@ func TestEveryKilledComponentRestartsAndPodsKeepRunning(t *testing.T) {
 	for _, c := range components {
 		t.Run(c.Name, func(t *testing.T) {
 			kill(t, c.PID)
-			eventually(t, c.Name+" runs again", func() bool {
-				for _, now := range statusNow(t) {
-					if now.Name == c.Name {
-						return now.Phase == supervisor.Ready && now.PID != c.PID
-					}
-				}
-				return false
-			})
+			awaitAnother(t, c)
 		})
 	}
 	allReady(t)
 	samePods(t, before)
+}
+
+// TestComponentsThatHangAreRestarted stops the processes of two components, which do not end then: their probes find it.
+func TestComponentsThatHangAreRestarted(t *testing.T) {
+	before := pods(t)
+	var hang []supervisor.Status
+	for _, c := range statusNow(t) {
+		if c.Name == "depot" || c.Name == "kube-scheduler" {
+			hang = append(hang, c)
+			if err := syscall.Kill(c.PID, syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	began := time.Now()
+	for _, c := range hang {
+		awaitAnother(t, c)
+		t.Logf("%s, which hung, was ready again after %s", c.Name, time.Since(began).Round(time.Second))
+	}
+	if len(hang) != 2 {
+		t.Errorf("components that hung: %v", hang)
+	}
+	samePods(t, before)
+	checkNewPod(t)
+}
+
+// awaitAnother waits until the component is ready with another process.
+func awaitAnother(t *testing.T, c supervisor.Status) {
+	t.Helper()
+	eventually(t, c.Name+" runs again", func() bool {
+		for _, now := range statusNow(t) {
+			if now.Name == c.Name {
+				return now.Phase == supervisor.Ready && now.PID != c.PID
+			}
+		}
+		return false
+	})
 }
 
 // TestDepotAcceptsLocalPushesWithTheTokenOnly starts an upload at each listener of the depot.
@@ -254,16 +284,19 @@ func samePods(t *testing.T, before map[string]string) {
 	}
 }
 
+// eventualLimit includes the minute in which the probes of a component that hangs fail, on a loaded machine.
+const eventualLimit = 3 * time.Minute
+
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	limit := time.After(90 * time.Second)
+	limit := time.After(eventualLimit)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for !cond() {
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatalf("timeout after 90 s: waiting until %s", what)
+			t.Fatalf("timeout after %s: waiting until %s", eventualLimit, what)
 		}
 	}
 }

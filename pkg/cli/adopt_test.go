@@ -337,11 +337,16 @@ func TestAdoptRefuses(t *testing.T) {
 		args    []string
 		says    string
 	}{
-		"another cluster is installed":   {[]client.Object{of(func(p *v1alpha1.Provisioning) { hasCluster(p) })}, nil, nil, "has another cluster (1) than the servers (first)"},
-		"another cluster was adopted":    {[]client.Object{of(func(p *v1alpha1.Provisioning) { p.Status.ClusterUID = "second" })}, nil, nil, "has another cluster (second)"},
-		"it is being deleted":            {[]client.Object{of(func(p *v1alpha1.Provisioning) { p.DeletionTimestamp, p.Finalizers = new(metav1.Now()), []string{"x"} })}, nil, nil, "is being deleted"},
-		"two marks":                      {nil, func(w *lostSite) { w.marks[1].UID = "second" }, nil, "marks of 2 clusters"},
-		"no mark":                        {nil, func(w *lostSite) { w.marks = [3]contract.User{} }, nil, "no server has the mark"},
+		"another cluster is installed": {[]client.Object{of(func(p *v1alpha1.Provisioning) { hasCluster(p) })}, nil, nil, "has another cluster (1) than the servers (first)"},
+		"another cluster was adopted":  {[]client.Object{of(func(p *v1alpha1.Provisioning) { p.Status.ClusterUID = "second" })}, nil, nil, "has another cluster (second)"},
+		"it is being deleted":          {[]client.Object{of(func(p *v1alpha1.Provisioning) { p.DeletionTimestamp, p.Finalizers = new(metav1.Now()), []string{"x"} })}, nil, nil, "is being deleted"},
+		"two marks":                    {nil, func(w *lostSite) { w.marks[1].UID = "second" }, nil, "marks of 2 clusters"},
+		"no mark":                      {nil, func(w *lostSite) { w.marks = [3]contract.User{} }, nil, "no server has the mark"},
+		"no hosts": {nil, func(w *lostSite) {
+			if err := w.cluster.DeleteAllOf(w.t.Context(), &metal3.BareMetalHost{}, client.InNamespace("site-a")); err != nil {
+				w.t.Fatal(err)
+			}
+		}, nil, "give a file with spec.hostNamespace with -f"},
 		"no control plane":               {nil, nil, []string{"--hosts=host-2"}, "no control plane of site-a/edge-1 answers"},
 		"a host is not asked":            {nil, nil, []string{"--hosts=host-1"}, "node worker-1 (10.0.0.2) of the cluster has no host"},
 		"the record is of another":       {[]client.Object{foreign}, nil, nil, "ConfigMap edge-1-installed exists and does not belong to this Provisioning"},

@@ -65,7 +65,7 @@ func (s *session) askAll(ctx context.Context, a *adoption, name string, wanted *
 		}
 	}
 	if len(asked) == 0 {
-		return nil, fmt.Errorf("there are no BareMetalHosts in namespace %s: register those of the cluster first, with externallyProvisioned: true", there.namespace)
+		return nil, noHosts(there.namespace, wanted)
 	}
 	if err := s.ask(ctx, asked, o.limit, markOf); err != nil {
 		return nil, err
@@ -74,6 +74,15 @@ func (s *session) askAll(ctx context.Context, a *adoption, name string, wanted *
 		servers[i].Answer = asked[i].answer
 	}
 	return servers, nil
+}
+
+// noHosts says what to do about a namespace without hosts: that of the file, or without one, that of the Provisioning.
+func noHosts(namespace string, wanted *v1alpha1.Provisioning) error {
+	const register = "register those of the cluster first, with externallyProvisioned: true"
+	if wanted != nil {
+		return fmt.Errorf("there are no BareMetalHosts in namespace %s: %s", namespace, register)
+	}
+	return fmt.Errorf("there are no BareMetalHosts in namespace %s: if those of the cluster are in another namespace, give a file with spec.hostNamespace with -f; otherwise %s", namespace, register)
 }
 
 // markOf says in words whose cluster is on a server.

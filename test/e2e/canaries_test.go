@@ -3,9 +3,12 @@
 package e2e
 
 import (
+	"archive/tar"
 	"bytes"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -63,9 +66,10 @@ func (c *canaries) secret(namespace, name string, labels, values map[string]stri
 	}
 }
 
-// check searches for the texts of all Secrets of the tenant and of the pool: in all objects of the bootstrap cluster, events
-// among them, in logs and in what commands show of the Provisioning, in what the depot and the machine have written since the
-// beginning, and on the nodes. The searches of objects, files and nodes must also find what is planted for them.
+// check searches for the texts of all Secrets of the tenant, of the pool, of BPA and of Tekton, and of the keys of the machine:
+// in all objects of the bootstrap cluster, events among them, in logs and in what commands show of the Provisioning, in what the
+// depot and the machine have written since the beginning, and on the nodes. The searches of objects, files and nodes must also
+// find what is planted for them.
 // names are Secrets that must have a text.
 func (c *canaries) check(p *v1alpha1.Provisioning, names ...string) {
 	c.t.Helper()
@@ -83,11 +87,11 @@ func (c *canaries) check(p *v1alpha1.Provisioning, names ...string) {
 	}
 }
 
-// collect reads the texts of all Secrets.
+// collect reads the texts of all Secrets, and those of the machine's own keys.
 func (c *canaries) collect() {
 	c.t.Helper()
 	c.texts = map[string]string{}
-	for _, namespace := range []string{c.s.Namespace, c.s.Pool} {
+	for _, namespace := range []string{c.s.Namespace, c.s.Pool, "bpa-system", "tekton-pipelines"} {
 		secrets := &corev1.SecretList{}
 		if err := c.s.List(c.t.Context(), secrets, client.InNamespace(namespace)); err != nil {
 			c.t.Fatal(err)
@@ -99,6 +103,32 @@ func (c *canaries) collect() {
 				}
 			}
 		}
+	}
+	c.collectMachine()
+}
+
+// collectMachine reads the keys and tokens of the bootstrap machine, which are files.
+func (c *canaries) collectMachine() {
+	c.t.Helper()
+	keys, err := filepath.Glob(filepath.Join(site.State(), "pki", "*.key"))
+	if err != nil || len(keys) < 10 {
+		c.t.Fatalf("keys of the machine: %v, %v", keys, err)
+	}
+	for _, file := range append(keys, filepath.Join(site.State(), "pki", "encryption.yaml"), filepath.Join(site.State(), "depot", "local-token"),
+		filepath.Join(site.State(), "depot", "upload-secret"), filepath.Join(site.State(), "depot", "tls", "ca.pem")) {
+		value, err := os.ReadFile(file)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if _, secret, is := strings.Cut(string(value), "secret: "); is { // of encryption.yaml
+			value = []byte(strings.TrimRight(strings.Fields(secret)[0], "}"))
+		}
+		text := canary.Of(value)
+		if text == "" {
+			c.t.Errorf("%s has no text to search for", file)
+			continue
+		}
+		c.texts["machine/"+filepath.Base(file)+" "] = text
 	}
 }
 
@@ -250,6 +280,51 @@ func (c *canaries) has(text []byte) bool {
 		}
 	}
 	return false
+}
+
+// checkBundle makes a bundle from the depot, with an image that all clusters have, and searches all that is in it. It must find
+// only the file that is planted.
+func (c *canaries) checkBundle() {
+	c.t.Helper()
+	dir := c.t.TempDir()
+	planted, token, bundle := filepath.Join(dir, "planted"), filepath.Join(dir, "token"), filepath.Join(dir, "bundle.tar")
+	c.texts["the token of the depot "] = strings.TrimSpace(c.s.Kubectl("create", "token", "default", "--namespace", c.s.Namespace, "--audience=depot.bpa.akraino.org"))
+	for file, text := range map[string]string{planted: "x " + c.planted(), token: c.texts["the token of the depot "]} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	out, err := bpa(c.t, c.user, "bundle", "create", "--from-depot", "https://10.60.0.1:5443", "--depot-ca", filepath.Join(site.State(), "depot", "tls", "ca.crt"),
+		"--depot-token-file", token, "--image", "registry.k8s.io/pause:3.10.1", "--file", planted+"=planted/text", "--to", bundle)
+	if err != nil {
+		c.t.Errorf("make a bundle: %v\n%s", err, out)
+		return
+	}
+	file, err := os.Open(bundle)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer file.Close()
+	found, entries := 0, 0
+	for r := tar.NewReader(file); ; entries++ {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		text, readErr := io.ReadAll(r)
+		if err := errors.Join(err, readErr); err != nil {
+			c.t.Fatal(err)
+		}
+		if !canary.In(text, c.all()...) {
+			continue
+		}
+		if found++; string(text) != "x "+c.planted() {
+			c.t.Errorf("%s in the bundle has a text of %s", header.Name, c.of(text))
+		}
+	}
+	if found != 1 || entries < 5 {
+		c.t.Errorf("%d of %d files of the bundle have a text of a Secret, want the planted one", found, entries)
+	}
 }
 
 // checkNode searches the disk of a node. The variables of a playbook may be there: they are for the node.

@@ -71,6 +71,7 @@ func TestInstall(t *testing.T) {
 	checkPinned(t, s, "edge-1")
 	checkNoSecretShown(t, s, "edge-1")
 	secrets.check(ready, "bmc", "registry")
+	secrets.checkBundle()
 	for _, host := range hosts {
 		if resetAccepted.Differences(before[host], stateOf(s, host)) == "" {
 			t.Fatalf("the installation has not changed %s: the comparison after the reset shows nothing", host)

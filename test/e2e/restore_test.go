@@ -77,7 +77,7 @@ type restoreStory struct {
 func newRestoreStory(t *testing.T, namespace, name string, planes, hosts int) *restoreStory {
 	s := site.NewTenant(t, namespace, hosts, 0)
 	s.Apply(s.Provisioning(name, masters(planes), pool(1)))
-	r := &restoreStory{life: &life{t: t, s: s, limit: 15 * time.Minute}}
+	r := &restoreStory{life: &life{t: t, s: s, limit: 25 * time.Minute}}
 	for i := range planes {
 		r.nodes = append(r.nodes, fmt.Sprintf("master-%d", i+1))
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,7 +56,7 @@ func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
 		enroll(t, ctx, c, metal3Namespace, n+1, name, metal3MAC(n+1), fmt.Sprintf("redfish://10.9.1.%d/redfish/v1/Systems/1", n+1))
 	}
 	awaitHosts(t, ctx, c, metal3Namespace, names, metal3.StateAvailable)
-	must(t, "", "create", "secret", "generic", "worker-1-user", "-n", metal3Namespace, "--from-literal=userData=#cloud-config")
+	must(t, "", "create", "secret", "generic", "worker-1-user", "-n", metal3Namespace, "--from-literal=userData=#cloud-config\n# canary-of-user-data-1")
 	must(t, "", "create", "secret", "generic", "worker-2-user", "-n", metal3Namespace, "--from-literal=userData=#cloud-config")
 
 	request := contract.Request{
@@ -75,6 +76,9 @@ func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
 		t.Errorf("the log does not report that host-1 is provisioned:\n%s", log)
 	}
 	awaitHosts(t, ctx, c, metal3Namespace, names[:2], metal3.StateProvisioned)
+	if diff := cmp.Diff([]string{"Secret " + metal3Namespace + "/worker-1-user.data.userData"}, findEverywhere(t, "canary-of-user-data-1")); diff != "" || strings.Contains(log, "canary-of-user-data") {
+		t.Errorf("places with user data of a host (-want +got):\n%s\n%s", diff, log)
+	}
 
 	// A release is complete when Metal3 has deprovisioned the hosts. Until then, they stay claimed.
 	if released, leaving, err := claim.ReleaseAll(ctx, c, hosts.OwnerOf(request)); err != nil || len(released) > 0 || len(leaving) != 2 {

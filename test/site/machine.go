@@ -16,6 +16,13 @@ const inMachine = `if [ -e /run/lab.pid ]; then exec nsenter --pid --mount --tar
 // test may have stopped sshd.
 func (s *Site) On(host, command string) string {
 	s.T.Helper()
+	if s.runOn != nil {
+		out, err := s.runOn(host, command)
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		return out
+	}
 	return s.Admin().Kubectl("--namespace", fleet.PodNamespace, "exec", s.Pool+"-"+host, "--", "sh", "-c", inMachine, command)
 }
 

@@ -38,7 +38,11 @@ type Site struct {
 	kubeconfig       string // path, of the user
 	admin            client.WithWatch
 	folder           string // of the kubeconfigs of users
+	runOn            Runner // nil: hosts are pods of the lab
 }
+
+// Runner runs a shell command on a host as root and returns its output.
+type Runner func(host, command string) (string, error)
 
 // NewTenant connects to the bootstrap cluster and creates a namespace for a tenant, and another one with lab hosts that are granted
 // to it. hosts is the number of hosts with at least 8 CPUs and 16Gi. misfits is the number of hosts that are too small or in
@@ -53,6 +57,16 @@ func NewTenant(t testing.TB, namespace string, hosts, misfits int, flags ...stri
 func New(t testing.TB, namespace string, hosts, misfits int, flags ...string) *Site {
 	t.Helper()
 	return connect(t, namespace, namespace).fill(hosts, misfits, flags)
+}
+
+// NewWith is NewTenant with hosts that are no pods of the lab: enroll runs them, and registers them in the namespace s.Pool.
+func NewWith(t testing.TB, namespace string, enroll func(s *Site) Runner) *Site {
+	t.Helper()
+	s := connect(t, namespace, poolOf(namespace))
+	s.makeTenant()
+	s.runOn = enroll(s)
+	s.grantHosts()
+	return s.enter()
 }
 
 // Resume connects to the site that a test with NewTenant and Keep has left. It is removed when the test ends.

@@ -43,16 +43,21 @@ func NewClient(config *rest.Config) (client.WithWatch, error) {
 // Up creates a machine for each shape that has none, and writes the BareMetalHost and HardwareData
 // of each shape.
 func (f *Fleet) Up(ctx context.Context, shapes ...Shape) error {
-	for _, ns := range []*corev1.Namespace{makePodNamespace(), makeNamespace(f.Namespace)} {
-		if err := f.create(ctx, ns); err != nil {
-			return err
-		}
-	}
-	signer, err := f.ensureKey(ctx)
+	signer, err := f.Prepare(ctx)
 	if err != nil {
 		return err
 	}
 	return f.each(ctx, shapes, func(ctx context.Context, s Shape) error { return f.makeMachine(ctx, s, signer) })
+}
+
+// Prepare creates the namespaces and the SSH key of the machines, unless they exist.
+func (f *Fleet) Prepare(ctx context.Context) (ssh.Signer, error) {
+	for _, ns := range []*corev1.Namespace{makePodNamespace(), makeNamespace(f.Namespace)} {
+		if err := f.create(ctx, ns); err != nil {
+			return nil, err
+		}
+	}
+	return f.ensureKey(ctx)
 }
 
 // Down removes the machines with these names. Without names, it removes all machines and the SSH
@@ -109,15 +114,15 @@ func (f *Fleet) makeMachine(ctx context.Context, s Shape, signer ssh.Signer) err
 	if err != nil {
 		return fmt.Errorf("machine %s: %w", s.Name, err)
 	}
-	if err := f.writeHost(ctx, s, mac, ip); err != nil {
+	if err := f.Register(ctx, s, mac, ip); err != nil {
 		return err
 	}
 	fmt.Fprintf(f.Log, "  %-10s %-15s %s  %2d CPUs %3d GiB%s  %.1fs\n", s.Name, ip, mac, s.CPU, s.RAMGiB, broken(s), time.Since(start).Seconds())
 	return nil
 }
 
-// writeHost writes the BareMetalHost, its status and its HardwareData.
-func (f *Fleet) writeHost(ctx context.Context, s Shape, mac, ip string) error {
+// Register writes the BareMetalHost of a machine, its status and its HardwareData.
+func (f *Fleet) Register(ctx context.Context, s Shape, mac, ip string) error {
 	host := makeHost(f.Namespace, s, mac)
 	if err := f.create(ctx, host); err != nil {
 		return err

@@ -1,0 +1,161 @@
+package server
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"golang.org/x/crypto/ssh"
+)
+
+// bridge is the bridge of the bootstrap machine's pods, and gateway its address. Pods get addresses from .10 on.
+const (
+	bridge     = "bpa0"
+	gateway    = "10.60.0.1"
+	nameserver = "10.60.0.1"
+)
+
+// Server is a lab node. Its address is one of 10.60.0.2 to 10.60.0.9, which no pod gets.
+type Server struct {
+	Name    string
+	Address string
+	MAC     string // of its network card; Start sets it
+	folder  string // has its bundle for runc, and its disk
+}
+
+// Unpack writes the files of a lab node's image into folder/image. ca has the certificate of its registry, in PEM.
+func Unpack(ctx context.Context, image string, ca []byte, folder string) error {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	transport := remote.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig.RootCAs = pool
+	ref, err := name.ParseReference(image)
+	if err != nil {
+		return err
+	}
+	found, err := remote.Image(ref, remote.WithContext(ctx), remote.WithTransport(transport))
+	if err != nil {
+		return fmt.Errorf("get the image of lab nodes: %w", err)
+	}
+	files := mutate.Extract(found)
+	defer files.Close()
+	to := filepath.Join(folder, "image")
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	tar := exec.CommandContext(ctx, "tar", "-x", "--numeric-owner", "-C", to)
+	tar.Stdin = files
+	return errors.Join(run(tar))
+}
+
+// Start runs a server with the files that Unpack has written into folder. login is the SSH key that opens it.
+func Start(ctx context.Context, folder, name, address string, login ssh.PublicKey) (*Server, error) {
+	s := &Server{Name: name, Address: address, folder: filepath.Join(folder, name)}
+	if err := s.plug(ctx); err != nil {
+		return nil, fmt.Errorf("server %s: network: %w", name, err)
+	}
+	if err := s.furnish(ctx, filepath.Join(folder, "image"), login); err != nil {
+		return nil, fmt.Errorf("server %s: disk: %w", name, err)
+	}
+	if err := s.writeSpec(); err != nil {
+		return nil, fmt.Errorf("server %s: %w", name, err)
+	}
+	log, err := os.Create(filepath.Join(s.folder, "output"))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	start := exec.CommandContext(ctx, "runc", "--root", s.runtime(), "run", "--detach", "--bundle", s.folder, name)
+	start.Stdout, start.Stderr = log, log // the server keeps them
+	if err := start.Run(); err != nil {
+		text, _ := os.ReadFile(log.Name())
+		return nil, fmt.Errorf("server %s: %w: %s", name, err, text)
+	}
+	return s, nil
+}
+
+// Connect plugs the link of the server into the bridge, also into a new one of the same name.
+func (s *Server) Connect(ctx context.Context) error {
+	return run(exec.CommandContext(ctx, "ip", "link", "set", s.link(), "master", bridge, "up"))
+}
+
+// Run runs a shell command on the server as root and returns its output.
+func (s *Server) Run(ctx context.Context, command string) (string, error) {
+	out, err := exec.CommandContext(ctx, "runc", "--root", s.runtime(), "exec", s.Name, "sh", "-c", command).CombinedOutput()
+	if err != nil {
+		return string(out), fmt.Errorf("%s on %s: %w: %s", command, s.Name, err, out)
+	}
+	return string(out), nil
+}
+
+// Remove ends the server and removes its link and its disk.
+func (s *Server) Remove(ctx context.Context) error {
+	return errors.Join(
+		run(exec.CommandContext(ctx, "runc", "--root", s.runtime(), "delete", "--force", s.Name)),
+		run(exec.CommandContext(ctx, "ip", "netns", "delete", s.namespace())),
+		run(exec.CommandContext(ctx, "umount", filepath.Join(s.folder, "rootfs"))),
+		os.RemoveAll(s.folder))
+}
+
+func (s *Server) runtime() string   { return filepath.Join(filepath.Dir(s.folder), "runc") }
+func (s *Server) namespace() string { return "lab-" + s.Name }
+func (s *Server) link() string      { return "lab-" + s.Name }
+
+// plug makes the network namespace of the server with its card, and connects the other end of the link.
+func (s *Server) plug(ctx context.Context) error {
+	inside := func(args ...string) []string { return append([]string{"-n", s.namespace()}, args...) }
+	for _, args := range [][]string{
+		{"netns", "add", s.namespace()},
+		{"link", "add", s.link(), "type", "veth", "peer", "name", "eth0", "netns", s.namespace()},
+		inside("link", "set", "lo", "up"),
+		inside("addr", "add", s.Address+"/24", "dev", "eth0"),
+		inside("link", "set", "eth0", "up"),
+		inside("route", "add", "default", "via", gateway),
+	} {
+		if err := run(exec.CommandContext(ctx, "ip", args...)); err != nil {
+			return err
+		}
+	}
+	out, err := exec.CommandContext(ctx, "ip", "netns", "exec", s.namespace(), "cat", "/sys/class/net/eth0/address").Output()
+	if s.MAC = strings.TrimSpace(string(out)); err != nil {
+		return err
+	}
+	return s.Connect(ctx)
+}
+
+// furnish makes the disk of the server: the image below what it writes.
+func (s *Server) furnish(ctx context.Context, image string, login ssh.PublicKey) error {
+	for _, dir := range append([]string{"upper", "work", "rootfs", "tmp", "key"}, disks...) {
+		if err := os.MkdirAll(filepath.Join(s.folder, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(s.folder, "key", "authorized_keys"), ssh.MarshalAuthorizedKey(login), 0o600); err != nil {
+		return err
+	}
+	layers := fmt.Sprintf("lowerdir=%s,upperdir=%s/upper,workdir=%s/work", image, s.folder, s.folder)
+	if err := run(exec.CommandContext(ctx, "mount", "-t", "overlay", "-o", layers, "overlay", filepath.Join(s.folder, "rootfs"))); err != nil {
+		return err
+	}
+	etc := filepath.Join(s.folder, "rootfs", "etc")
+	return errors.Join(
+		os.WriteFile(filepath.Join(etc, "hostname"), []byte(s.Name+"\n"), 0o644),
+		os.WriteFile(filepath.Join(etc, "hosts"), fmt.Appendf(nil, "127.0.0.1 localhost\n%s %s\n", s.Address, s.Name), 0o644),
+		os.WriteFile(filepath.Join(etc, "resolv.conf"), []byte("nameserver "+nameserver+"\n"), 0o644))
+}
+
+func run(c *exec.Cmd) error {
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(c.Args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
