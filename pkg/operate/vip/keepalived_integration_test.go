@@ -71,6 +71,14 @@ func TestRealKeepalived(t *testing.T) {
 	if second.has() {
 		leaves, stays = second, first
 	}
+	if out, err := leaves.run("pkill -KILL -x keepalived; rm -f /run/*.pid"); err != nil {
+		t.Fatalf("kill keepalived: %v: %s", err, out)
+	}
+	await(t, "the keepalived of the holder was killed", 5*time.Second, at(stays))
+	leaves.keepalived = nil
+	leaves.write(planes...) // the kubelet starts it again, with another /dev
+	await(t, "a keepalived that was killed leaves no address", 10*time.Second, func() bool { return stays.has() && !leaves.has() })
+	leaves, stays = stays, leaves
 	for range 2 { // twice equals once
 		if out, err := leaves.run(Stop()); err != nil {
 			t.Fatalf("stop: %v: %s", err, out)
