@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,35 +40,6 @@ func (w *Fixture) GotDropIn() func() map[int]bool {
 		return 0, false
 	}
 	return func() map[int]bool { return got }
-}
-
-// peersOfAddress are the peers in a configuration of keepalived.
-var peersOfAddress = regexp.MustCompile(`unicast_peer \{\n((?:    .*\n)*)`)
-
-// MoveAddress requests an address of the API servers that moves between the control planes. It calls record with the number of
-// each server that gets its part of the address, and its peers, or that gives it up.
-func (w *Fixture) MoveAddress(record func(i int, did string)) {
-	w.In.Request.API = &contract.API{Address: "10.60.0.100", Port: 6443, Virtual: true}
-	config, before := regexp.MustCompile(`printf %s (\S+) \| base64 -d \| sed`), w.Scripts
-	w.Scripts = func(i int, command string, stdout, stderr io.Writer) (int, bool) {
-		switch m := config.FindStringSubmatch(command); {
-		case !strings.Contains(command, "/etc/bpa/keepalived; m="):
-		case m == nil:
-			record(i, "gives up the address")
-			return 0, true
-		default:
-			text, err := base64.StdEncoding.DecodeString(m[1])
-			if err != nil {
-				w.T.Error(err)
-			}
-			record(i, strings.TrimSpace("shares the address with "+strings.Join(strings.Fields(string(peersOfAddress.FindSubmatch(text)[1])), " ")))
-			return 0, true
-		}
-		if before != nil {
-			return before(i, command, stdout, stderr)
-		}
-		return 0, false
-	}
 }
 
 // Pin stores the host key of a host, as an earlier run does.

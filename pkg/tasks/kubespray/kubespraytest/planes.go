@@ -235,16 +235,6 @@ func (p *Planes) Script(i int, command string, stdout, stderr io.Writer) (status
 	return status, true
 }
 
-// MoveAddress requests an address of the API servers that moves between the control planes. Did then has which control plane
-// shares it with which others.
-func (p *Planes) MoveAddress() {
-	p.Fixture.MoveAddress(func(i int, did string) {
-		p.Mu.Lock()
-		defer p.Mu.Unlock()
-		p.Did = append(p.Did, p.Machines[i].Name+" "+did)
-	})
-}
-
 // state returns the content of all files.
 func (p *Planes) state() string {
 	var b bytes.Buffer
