@@ -16,7 +16,8 @@ const device = "@DEVICE@"
 // config returns the configuration of keepalived on node n. planes are all control planes, with n.
 //
 // No machine prefers to have the address (nopreempt), so that it moves only if it must. The priorities differ, so that of two
-// machines that see its loss at the same time only one takes it. Version 3 has no passwords, which version 2 sends in clear
+// machines that see its loss at the same time only one takes it. While etcd has no leader, no API server answers /livez: the fast
+// check leaves etcd out, so that the address stays through an election, and the slow one finds a machine without etcd. Version 3 has no passwords, which version 2 sends in clear
 // text. A machine takes the address after 3 advertisements of half a second are missing, or at once when its holder gives it up.
 func config(api *contract.API, n contract.Node, planes []contract.Node) (string, error) {
 	own, err := ipv4(n)
@@ -74,10 +75,18 @@ global_defs {
   vrrp_garp_master_refresh 10
 }
 vrrp_script api {
-  script "/usr/bin/curl -ksf -o /dev/null -m 1 https://127.0.0.1:%[1]d/livez"
+  script "/usr/bin/curl -ksf -o /dev/null -m 1 https://127.0.0.1:%[1]d/livez?exclude=etcd"
   interval 1
   timeout 2
   fall 2
+  rise 1
+  init_fail
+}
+vrrp_script etcd {
+  script "/usr/bin/curl -ksf -o /dev/null -m 4 https://127.0.0.1:%[1]d/livez"
+  interval 2
+  timeout 5
+  fall 8
   rise 1
   init_fail
 }
@@ -97,6 +106,7 @@ vrrp_instance api {
   }
   track_script {
     api
+    etcd
   }
 }
 `

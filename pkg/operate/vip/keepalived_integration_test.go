@@ -59,12 +59,28 @@ func TestRealKeepalived(t *testing.T) {
 		}
 	}
 
+	for _, m := range machines {
+		m.loseLeader(true)
+	}
+	await(t, "etcd has no leader", 10*time.Second, first.logged("Script `etcd` now returning 22"))
+	if !first.has() || second.has() {
+		t.Error("an election of etcd moves the address")
+	}
+	await(t, "etcd has no leader for long", 40*time.Second, func() bool { return !first.has() && !second.has() })
+	for _, m := range machines {
+		m.loseLeader(false)
+	}
+	await(t, "etcd has a leader again", 10*time.Second, func() bool { return first.has() != second.has() })
+	if second.has() {
+		first, second = second, first
+	}
+
 	first.fail()
 	await(t, "the API server of the holder has failed", 5*time.Second, at(second))
 	first.serve()
-	command(t, "ip", "-n", client, "link", "set", "port1", "down")
+	command(t, "ip", "-n", client, "link", "set", second.port, "down")
 	await(t, "the holder is cut off", 10*time.Second, at(first)) // with the time in which the check of the first one succeeds again
-	command(t, "ip", "-n", client, "link", "set", "port1", "up")
+	command(t, "ip", "-n", client, "link", "set", second.port, "up")
 	await(t, "one of two holders has given it up", 10*time.Second, func() bool { return first.has() != second.has() && answering(client) != "" })
 
 	leaves, stays := first, second

@@ -24,6 +24,7 @@ type machine struct {
 	t          *testing.T
 	node       contract.Node
 	netns      string
+	port       string // of the bridge to which it is connected
 	pid        string // of its first process
 	keepalived *exec.Cmd
 	log        *os.File
@@ -48,10 +49,9 @@ func network(t *testing.T, nodes ...contract.Node) (client string, machines []*m
 	command(t, "ip", "-n", client, "addr", "add", "10.97.0.1/24", "dev", "bridge")
 	command(t, "ip", "-n", client, "link", "set", "bridge", "up")
 	for i, n := range nodes {
-		m := &machine{t: t, node: n, netns: newNetwork(t, "bpa-vip-"+n.Name)}
-		port := fmt.Sprintf("port%d", i)
-		command(t, "ip", "-n", client, "link", "add", port, "master", "bridge", "type", "veth", "peer", "name", "eth0", "netns", m.netns)
-		command(t, "ip", "-n", client, "link", "set", port, "up")
+		m := &machine{t: t, node: n, netns: newNetwork(t, "bpa-vip-"+n.Name), port: fmt.Sprintf("port%d", i)}
+		command(t, "ip", "-n", client, "link", "add", m.port, "master", "bridge", "type", "veth", "peer", "name", "eth0", "netns", m.netns)
+		command(t, "ip", "-n", client, "link", "set", m.port, "up")
 		command(t, "ip", "-n", m.netns, "addr", "add", n.Address+"/24", "dev", "eth0")
 		command(t, "ip", "-n", m.netns, "link", "set", "eth0", "up")
 		command(t, "ip", "-n", m.netns, "link", "set", "lo", "up")
@@ -145,7 +145,7 @@ func (m *machine) logged(text string) func() bool {
 func (m *machine) serve() {
 	m.t.Helper()
 	m.api = exec.Command("ip", "netns", "exec", m.netns, os.Args[0]) // it replaces ip, so that fail ends it
-	m.api.Env = append(os.Environ(), serverOf+"="+m.node.Name)
+	m.api.Env = append(os.Environ(), serverOf+"="+m.node.Name, noLeader+"="+m.log.Name()+".noleader")
 	if err := m.api.Start(); err != nil {
 		m.t.Fatal(err)
 	}
@@ -160,6 +160,21 @@ func (m *machine) fail() {
 // serverOf is the variable with the name of the machine whose API server this program is.
 const serverOf = "BPA_TEST_API_SERVER_OF"
 
+// noLeader is the variable with the path of a file that exists while etcd has no leader.
+const noLeader = "BPA_TEST_NO_LEADER"
+
+// loseLeader lets etcd have no leader, or one again.
+func (m *machine) loseLeader(lost bool) {
+	m.t.Helper()
+	err := os.WriteFile(m.log.Name()+".noleader", nil, 0o600)
+	if !lost {
+		err = os.Remove(m.log.Name() + ".noleader")
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
 func TestMain(m *testing.M) {
 	name := os.Getenv(serverOf)
 	if name == "" {
@@ -169,7 +184,13 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, name) }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := os.Stat(os.Getenv(noLeader)); err == nil && r.URL.Path == "/livez" && r.URL.Query().Get("exclude") != "etcd" {
+			http.Error(w, "etcd failed", http.StatusInternalServerError)
+			return
+		}
+		_, _ = io.WriteString(w, name)
+	}))
 	_ = server.Listener.Close() // it has another port
 	server.Listener = l
 	server.StartTLS()
@@ -183,6 +204,6 @@ func (m *machine) has() bool {
 
 // answering returns the name of the machine that answers at the address; empty: none does.
 func answering(client string) string {
-	out, _ := exec.Command("ip", "netns", "exec", client, "curl", "-ks", "-m", "1", "https://"+address+":6443/livez").Output() // it fails while nobody has the address
+	out, _ := exec.Command("ip", "netns", "exec", client, "curl", "-ks", "-m", "1", "https://"+address+":6443/version").Output() // it fails while nobody has the address
 	return string(out)
 }

@@ -19,7 +19,7 @@ func TestConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"virtual_router_id 5\n", "priority 199\n", "unicast_src_ip 10.60.0.12\n", "unicast_peer {\n    10.60.0.11\n    10.60.0.13\n  }", "10.60.0.5/32 dev @DEVICE@", "https://127.0.0.1:6443/livez"} {
+	for _, want := range []string{"virtual_router_id 5\n", "priority 199\n", "unicast_src_ip 10.60.0.12\n", "unicast_peer {\n    10.60.0.11\n    10.60.0.13\n  }", "10.60.0.5/32 dev @DEVICE@", "https://127.0.0.1:6443/livez?exclude=etcd\"", "https://127.0.0.1:6443/livez\"", "track_script {\n    api\n    etcd\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
