@@ -20,10 +20,10 @@ func addressIndex(o any) ([]string, error) {
 }
 
 // addressTaken returns why the address that is to move between the control planes of p is in use, and the next action; empty:
-// it is free, as far as it is known here.
+// it is free, as far as it is known here. Nothing keeps an installed cluster from its repair: it has the address.
 func (r *Reconciler) addressTaken(p *v1alpha1.Provisioning, all []hosts.Host) (string, error) {
 	api := p.Spec.Kubernetes.API
-	if api == nil || api.Address == "" {
+	if api == nil || api.Address == "" || p.Status.InstalledDigest != "" {
 		return "", nil
 	}
 	const advice = "the address %s of spec.kubernetes.api is that of %s: write one that nobody has. BPA looks again within a minute"

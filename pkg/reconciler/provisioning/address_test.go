@@ -82,6 +82,10 @@ func TestOwnAddress(t *testing.T) {
 		t.Errorf("after the first run: %q", got)
 	}
 	ours.Holder = nil
+	p.Status.InstalledDigest = "sha256:1"
+	if got, err := (&Reconciler{}).addressTaken(p, []hosts.Host{ours}); got != "" || err != nil {
+		t.Errorf("a repair of an installed cluster waits: %q, %v", got, err)
+	}
 	if got := hostWith(p, []hosts.Host{ours}); got != "host-1" {
 		t.Errorf("another host: %q", got)
 	}
