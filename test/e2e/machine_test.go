@@ -110,7 +110,7 @@ func newLostMachine(t *testing.T, servers int) *lostMachine {
 // start runs a server for each shape, and registers it.
 func (m *lostMachine) start(f *fleet.Fleet, shapes []fleet.Shape) {
 	m.t.Helper()
-	ctx, disks := m.t.Context(), filepath.Join(site.State(), "servers")
+	ctx, disks := m.t.Context(), m.t.TempDir()
 	login, err := f.Prepare(ctx)
 	if err != nil {
 		m.t.Fatal(err)

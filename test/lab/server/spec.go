@@ -54,7 +54,6 @@ func (s *Server) change(spec map[string]any) error {
 	linux["devices"] = []map[string]any{{"path": "/dev/kmsg", "type": "c", "major": 1, "minor": 11, "fileMode": 0o600}} // the kubelet reads it
 	linux["resources"] = map[string]any{"devices": []map[string]any{{"allow": true, "access": "rwm"}}}
 	linux["cgroupsPath"] = "/lab-servers/" + s.Name
-	linux["rootfsPropagation"] = "rshared"
 	delete(linux, "maskedPaths")
 	delete(linux, "readonlyPaths")
 	spec["mounts"] = slices.Concat(slices.DeleteFunc(spec["mounts"].([]any), readOnly), s.mounts())
