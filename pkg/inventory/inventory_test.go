@@ -142,9 +142,6 @@ func TestRenderRefuses(t *testing.T) {
 		{name: "the address of the API servers is that of a node", change: func(r *contract.Request) {
 			r.API = &contract.API{Address: "10.60.0.2", Port: 6443, Virtual: true}
 		}, nodes: []contract.Node{master("m-1", "10.60.0.1"), worker("w-1", "10.60.0.2")}, want: "node w-1 has the address 10.60.0.2, which is to move between the control planes"},
-		{name: "the address of the API servers is a second one of a node", change: func(r *contract.Request) {
-			r.API = &contract.API{Address: "10.60.0.2", Port: 6443, Virtual: true}
-		}, nodes: []contract.Node{{Name: "m-1", Roles: []string{contract.RoleControlPlane}, Address: "fd00::1", Address6: "10.60.0.2"}}, want: "10.60.0.2"},
 		{name: "a name that is to move", change: func(r *contract.Request) {
 			r.API = &contract.API{Address: "api.example", Port: 6443, Virtual: true}
 		}, want: "is no IPv4 address"},
