@@ -119,6 +119,9 @@ func (m *lostMachine) start(f *fleet.Fleet, shapes []fleet.Shape) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
+	if err := server.Connect(ctx); err != nil {
+		m.t.Fatal(err)
+	}
 	if err := server.Unpack(ctx, artifacts.NodeImage("10.60.0.1:5443"), ca, disks); err != nil {
 		m.t.Fatal(err)
 	}
@@ -145,7 +148,7 @@ func (m *lostMachine) backup() string {
 	return m.lineOf(m.backups, "backup")
 }
 
-// lose destroys the machine and restores it from a file. Its servers are connected to it again, as by a switch.
+// lose destroys the machine and restores it from a file. The network switch of its servers is connected to it again.
 func (m *lostMachine) lose(file string) {
 	m.t.Helper()
 	begin := time.Now()
@@ -153,10 +156,8 @@ func (m *lostMachine) lose(file string) {
 	m.run("destroy", "--yes", id)
 	m.run("restore", file, "--identity", m.key)
 	m.run("up", "--no-backup")
-	for _, s := range m.servers {
-		if err := s.Connect(m.t.Context()); err != nil {
-			m.t.Fatal(err)
-		}
+	if err := server.Connect(m.t.Context()); err != nil {
+		m.t.Fatal(err)
 	}
 	m.t.Logf("destroyed and restored in %s", time.Since(begin).Round(time.Second))
 }

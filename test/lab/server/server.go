@@ -17,9 +17,12 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// bridge is the bridge of the bootstrap machine's pods, and gateway its address. Pods get addresses from .10 on.
+// bridge is the bridge of the bootstrap machine's pods, and gateway its address. Pods get addresses from .10 on. The servers are
+// connected to a bridge of their own, the network switch, so that they reach each other without the machine.
 const (
 	bridge     = "bpa0"
+	network    = "lab0"
+	uplink     = "lab-uplink"
 	gateway    = "10.60.0.1"
 	nameserver = "10.60.0.1"
 )
@@ -83,9 +86,26 @@ func Start(ctx context.Context, folder, name, address string, login ssh.PublicKe
 	return s, nil
 }
 
-// Connect plugs the link of the server into the bridge, also into a new one of the same name.
-func (s *Server) Connect(ctx context.Context) error {
-	return run(exec.CommandContext(ctx, "ip", "link", "set", s.link(), "master", bridge, "up"))
+// Connect plugs the network switch of the servers into the bridge of the machine, also into a new one: a machine that ends removes
+// its bridge with all that is plugged in.
+func Connect(ctx context.Context) error {
+	if err := run(exec.CommandContext(ctx, "ip", "link", "show", network)); err != nil {
+		if err := run(exec.CommandContext(ctx, "ip", "link", "add", network, "up", "type", "bridge")); err != nil {
+			return err
+		}
+	}
+	const other = "lab-machine"
+	_ = run(exec.CommandContext(ctx, "ip", "link", "delete", uplink)) // of an earlier machine, or none
+	for _, args := range []string{
+		"link add " + uplink + " type veth peer name " + other,
+		"link set " + uplink + " master " + network + " up",
+		"link set " + other + " master " + bridge + " up",
+	} {
+		if err := run(exec.CommandContext(ctx, "ip", strings.Fields(args)...)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Run runs a shell command on the server as root and returns its output.
@@ -110,12 +130,13 @@ func (s *Server) runtime() string   { return filepath.Join(filepath.Dir(s.folder
 func (s *Server) namespace() string { return "lab-" + s.Name }
 func (s *Server) link() string      { return "lab-" + s.Name }
 
-// plug makes the network namespace of the server with its card, and connects the other end of the link.
+// plug makes the network namespace of the server with its card, and connects it to the network switch.
 func (s *Server) plug(ctx context.Context) error {
 	inside := func(args ...string) []string { return append([]string{"-n", s.namespace()}, args...) }
 	for _, args := range [][]string{
 		{"netns", "add", s.namespace()},
 		{"link", "add", s.link(), "type", "veth", "peer", "name", "eth0", "netns", s.namespace()},
+		{"link", "set", s.link(), "master", network, "up"},
 		inside("link", "set", "lo", "up"),
 		inside("addr", "add", s.Address+"/24", "dev", "eth0"),
 		inside("link", "set", "eth0", "up"),
@@ -126,10 +147,8 @@ func (s *Server) plug(ctx context.Context) error {
 		}
 	}
 	out, err := exec.CommandContext(ctx, "ip", "netns", "exec", s.namespace(), "cat", "/sys/class/net/eth0/address").Output()
-	if s.MAC = strings.TrimSpace(string(out)); err != nil {
-		return err
-	}
-	return s.Connect(ctx)
+	s.MAC = strings.TrimSpace(string(out))
+	return err
 }
 
 // furnish makes the disk of the server: the image below what it writes.
