@@ -241,6 +241,7 @@ e2e-restore: up plugin ## Test backups, the loss of the control plane and its re
 e2e-api: up plugin ## Test a cluster behind a load balancer, which is switched off, and whose first control plane is lost
 	$(call long,60m)
 e2e-vip: up plugin ## Test a cluster whose API servers have an address that moves: control planes are killed, removed, and the cluster is deleted
+	$(lab) artifacts --vip
 	$(call long,90m)
 e2e-machine: up plugin ## Test a cluster whose bootstrap machine is destroyed and restored, also from a backup older than the cluster, in a sandbox
 	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray && make up, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }

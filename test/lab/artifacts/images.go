@@ -57,7 +57,7 @@ func (b *Builder) makeClusterImages(ctx context.Context) error {
 		{"kube-scheduler:v" + kubeVersion, []string{kube}, env},
 		{"kube-proxy:v" + kubeVersion, []string{tools, links, kube}, env},
 	}
-	for _, build := range []func(context.Context) (image, error){b.networkImage, b.busyboxImage, b.nginxImage, b.keepalivedImage} {
+	for _, build := range []func(context.Context) (image, error){b.networkImage, b.busyboxImage, b.nginxImage} {
 		i, err := build(ctx)
 		if err != nil {
 			return err
@@ -164,6 +164,16 @@ func (b *Builder) nginxImage(ctx context.Context) (image, error) {
 		Env:        []string{searchPath},
 		Entrypoint: []string{"nginx", "-g", "daemon off; load_module /usr/lib/nginx/modules/ngx_stream_module.so;"},
 	}}, err
+}
+
+// MakeKeepalived builds the image for an address that moves between control planes, and stores it in the depot. Make does not,
+// because few stories need it.
+func MakeKeepalived(ctx context.Context, b *Builder) error {
+	i, err := b.keepalivedImage(ctx)
+	if err != nil {
+		return err
+	}
+	return b.push(ctx, i)
 }
 
 // keepalivedImage builds contract.KeepalivedImage. keepalived looks up the user of its check, so there is a passwd.
