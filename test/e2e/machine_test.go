@@ -34,7 +34,7 @@ const machineLimit = 15 * time.Minute
 func TestMachineIsLost(t *testing.T) {
 	m := newLostMachine(t, 4)
 	empty := m.backup()
-	r := &restoreStory{life: &life{t: t, s: m.s, limit: 20 * time.Minute}, nodes: []string{"master-1", "pool-1"}}
+	r := &restoreStory{life: &life{t: t, s: m.s, limit: 45 * time.Minute}, nodes: []string{"master-1", "pool-1"}}
 	m.s.Apply(m.s.Provisioning("edge-43", masters(1), pool(1)))
 	r.await("installed", r.nodes...)
 	first, old := r.p.UID, kubeconfigOf(t, m.s, r.p)
