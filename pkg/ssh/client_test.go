@@ -189,6 +189,33 @@ func TestOutputEndsWithContext(t *testing.T) {
 	}
 }
 
+// A command that ends at the same time as its context: either it succeeds and the connection stays open, or there is
+// an error.
+func TestOutputThatEndsAsItsContext(t *testing.T) {
+	user, _ := sshtest.NewKey(t)
+	host, _ := sshtest.NewKey(t)
+	for range 100 {
+		ctx, cancel := context.WithCancel(soon(t))
+		server := sshtest.Start(t, user.PublicKey(), func(command string, _, _ io.Writer) int {
+			if command == "cancel" {
+				cancel()
+			}
+			return 0
+		}, host)
+		client, err := ssh.Dial(soon(t), ssh.Target{Address: server.Address, Port: server.Port, User: "root"}, user, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		if _, err := client.Output(ctx, "cancel", 100); err != nil {
+			continue
+		}
+		if _, err := client.Output(soon(t), "true", 100); err != nil {
+			t.Fatalf("a command succeeded, and the next one found its connection closed: %v", err)
+		}
+	}
+}
+
 func TestTunnel(t *testing.T) {
 	user, _ := sshtest.NewKey(t)
 	host, _ := sshtest.NewKey(t)

@@ -23,7 +23,8 @@ func (e *ExitError) Error() string {
 
 // Output runs a command in the user's shell and returns its standard output. More than limit bytes
 // are an error. A status other than 0 is an *ExitError. When the context ends, Output closes the
-// whole connection, since a server may ignore a signal to the command.
+// whole connection, since a server may ignore a signal to the command, and returns an error, even if
+// the command has just succeeded: the caller must not use the connection again.
 func (c *Client) Output(ctx context.Context, command string, limit int) ([]byte, error) {
 	return c.run(ctx, command, nil, limit)
 }
@@ -64,7 +65,6 @@ func (c *Client) run(ctx context.Context, command string, stdin io.Reader, limit
 	stdout, stderr := &bounded{limit: limit, end: session.Close}, &ending{limit: 2000}
 	session.Stdout, session.Stderr, session.Stdin = stdout, stderr, stdin
 	stop := context.AfterFunc(ctx, func() { c.Close() })
-	defer stop()
 
 	if err = session.Start(command); err == nil {
 		err = session.Wait()
@@ -74,14 +74,14 @@ func (c *Client) run(ctx context.Context, command string, stdin io.Reader, limit
 	}
 	var exit *ssh.ExitError
 	switch {
+	case !stop(): // the connection is closed, or will be at once, even if the command has just succeeded
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, context.Cause(ctx))
 	case stdout.over:
 		return nil, fmt.Errorf("the command wrote more than %d bytes", limit)
 	case err == nil:
 		return stdout.data, nil
 	case errors.As(err, &exit):
 		return stdout.data, &ExitError{Status: exit.ExitStatus(), Stderr: strings.TrimSpace(string(stderr.data))}
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%w: %w", ErrUnreachable, context.Cause(ctx))
 	}
 	return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 }

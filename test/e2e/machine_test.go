@@ -5,7 +5,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -115,14 +114,10 @@ func (m *lostMachine) start(f *fleet.Fleet, shapes []fleet.Shape) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	ca, err := os.ReadFile(filepath.Join(site.State(), "depot", "tls", "ca.crt"))
-	if err != nil {
-		m.t.Fatal(err)
-	}
 	if err := server.Connect(ctx); err != nil {
 		m.t.Fatal(err)
 	}
-	if err := server.Unpack(ctx, artifacts.NodeImage("10.60.0.1:5443"), ca, disks); err != nil {
+	if err := server.Unpack(ctx, artifacts.NodeImage("10.60.0.1:5000"), disks); err != nil {
 		m.t.Fatal(err)
 	}
 	for i, shape := range shapes {

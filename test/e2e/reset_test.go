@@ -35,15 +35,16 @@ var resetAccepted = state.Accepted{
 }
 
 // stateOf returns the state of a machine as lines "SECTION: LINE". On a busy site, kubectl exec can lose the end of a long
-// output and still succeed, so the script says where its output ends.
+// output and still succeed, or lose the connection, so the script says where its output ends.
 func stateOf(s *site.Site, host string) []string {
 	s.T.Helper()
 	const end = "== end"
 	for range 3 {
-		if out, whole := strings.CutSuffix(strings.TrimSpace(s.On(host, describeScript+"\necho '"+end+"'\n")), end); whole {
+		text, err := s.TryOn(host, describeScript+"\necho '"+end+"'\n")
+		if out, whole := strings.CutSuffix(strings.TrimSpace(text), end); whole && err == nil {
 			return state.Lines(out)
 		}
-		s.T.Logf("kubectl exec has cut the description of %s", host)
+		s.T.Logf("kubectl exec has cut the description of %s (%v)", host, err)
 	}
 	s.T.Fatalf("kubectl exec cuts the description of %s", host)
 	return nil

@@ -127,11 +127,15 @@ func outside(log string, list artifacts.List, missing []string) string {
 	return strings.Join(all, "; ")
 }
 
-// withoutDownload returns the variables of images in the templates of a plugin that kubespray does not list as downloads: an
-// installation pulls these images, and the list does not have them.
+// withoutDownload returns the variables of images in the templates of a plugin that neither kubespray's downloads nor
+// BPA's own playbook have: an installation pulls these images, and the list does not have them.
 func withoutDownload(t *testing.T, kubespray, plugin string) (missing []string) {
 	t.Helper()
 	downloads, err := os.ReadFile(filepath.Join(kubespray, "roles/kubespray_defaults/defaults/main/download.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.ReadFile("../../pkg/tasks/seedregistry/kubespray.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +148,9 @@ func withoutDownload(t *testing.T, kubespray, plugin string) (missing []string) 
 		}
 		text, err := os.ReadFile(file)
 		for _, m := range imageOf.FindAllSubmatch(text, -1) {
-			if name := string(m[1]); !strings.Contains(string(downloads), `repo: "{{ `+name+` }}"`) && !slices.Contains(missing, name) {
+			name := string(m[1])
+			listed := strings.Contains(string(downloads), `repo: "{{ `+name+` }}"`) || strings.Contains(string(own), name)
+			if !listed && !slices.Contains(missing, name) {
 				missing = append(missing, name)
 			}
 		}

@@ -16,14 +16,20 @@ const inMachine = `if [ -e /run/lab.pid ]; then exec nsenter --pid --mount --tar
 // test may have stopped sshd.
 func (s *Site) On(host, command string) string {
 	s.T.Helper()
-	if s.runOn != nil {
-		out, err := s.runOn(host, command)
-		if err != nil {
-			s.T.Fatal(err)
-		}
-		return out
+	out, err := s.TryOn(host, command)
+	if err != nil {
+		s.T.Fatalf("%s on %s: %v\n%s", command, host, err, out)
 	}
-	return s.Admin().Kubectl("--namespace", fleet.PodNamespace, "exec", s.Pool+"-"+host, "--", "sh", "-c", inMachine, command)
+	return out
+}
+
+// TryOn is On, and returns an error instead of failing the test.
+func (s *Site) TryOn(host, command string) (string, error) {
+	s.T.Helper()
+	if s.runOn != nil {
+		return s.runOn(host, command)
+	}
+	return s.Admin().TryKubectl("", "--namespace", fleet.PodNamespace, "exec", s.Pool+"-"+host, "--", "sh", "-c", inMachine, command)
 }
 
 // OnWith is On with a standard input, for texts that must not be in the audit log: it has the arguments of the command.

@@ -2,10 +2,8 @@ package server
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,17 +33,13 @@ type Server struct {
 	folder  string // has its bundle for runc, and its disk
 }
 
-// Unpack writes the files of a lab node's image into folder/image. ca has the certificate of its registry, in PEM.
-func Unpack(ctx context.Context, image string, ca []byte, folder string) error {
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(ca)
-	transport := remote.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig.RootCAs = pool
-	ref, err := name.ParseReference(image)
+// Unpack writes the files of a lab node's image into folder/image. Its registry may be without TLS, as the depot's for pods.
+func Unpack(ctx context.Context, image, folder string) error {
+	ref, err := name.ParseReference(image, name.Insecure)
 	if err != nil {
 		return err
 	}
-	found, err := remote.Image(ref, remote.WithContext(ctx), remote.WithTransport(transport))
+	found, err := remote.Image(ref, remote.WithContext(ctx))
 	if err != nil {
 		return fmt.Errorf("get the image of lab nodes: %w", err)
 	}
@@ -57,7 +51,7 @@ func Unpack(ctx context.Context, image string, ca []byte, folder string) error {
 	}
 	tar := exec.CommandContext(ctx, "tar", "-x", "--numeric-owner", "-C", to)
 	tar.Stdin = files
-	return errors.Join(run(tar))
+	return run(tar)
 }
 
 // Start runs a server with the files that Unpack has written into folder. login is the SSH key that opens it.
@@ -86,8 +80,8 @@ func Start(ctx context.Context, folder, name, address string, login ssh.PublicKe
 	return s, nil
 }
 
-// Connect plugs the network switch of the servers into the bridge of the machine, also into a new one: a machine that ends removes
-// its bridge with all that is plugged in.
+// Connect plugs the network switch of the servers into the bridge of the machine, also into a new one: `machine down` removes
+// the bridge with all links that are connected to it.
 func Connect(ctx context.Context) error {
 	if err := run(exec.CommandContext(ctx, "ip", "link", "show", network)); err != nil {
 		if err := run(exec.CommandContext(ctx, "ip", "link", "add", network, "up", "type", "bridge")); err != nil {
@@ -111,10 +105,7 @@ func Connect(ctx context.Context) error {
 // Run runs a shell command on the server as root and returns its output.
 func (s *Server) Run(ctx context.Context, command string) (string, error) {
 	out, err := exec.CommandContext(ctx, "runc", "--root", s.runtime(), "exec", s.Name, "sh", "-c", command).CombinedOutput()
-	if err != nil {
-		return string(out), fmt.Errorf("%s on %s: %w: %s", command, s.Name, err, out)
-	}
-	return string(out), nil
+	return string(out), err
 }
 
 // Remove ends the server and removes its link and its disk.

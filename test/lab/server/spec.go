@@ -56,12 +56,12 @@ func (s *Server) change(spec map[string]any) error {
 	linux["cgroupsPath"] = "/lab-servers/" + s.Name
 	delete(linux, "maskedPaths")
 	delete(linux, "readonlyPaths")
-	spec["mounts"] = slices.Concat(slices.DeleteFunc(spec["mounts"].([]any), readOnly), s.mounts())
+	spec["mounts"] = slices.Concat(slices.DeleteFunc(spec["mounts"].([]any), replaced), s.mounts())
 	return nil
 }
 
-// readOnly reports whether a mount of runc's default is one that mounts replaces.
-func readOnly(m any) bool {
+// replaced reports whether a mount of runc's default is one that mounts replaces.
+func replaced(m any) bool {
 	to := m.(map[string]any)["destination"].(string)
 	return strings.HasPrefix(to, "/sys")
 }
