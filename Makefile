@@ -99,12 +99,13 @@ stories-e2e-software  := TestSoftware TestSoftwareReboot
 stories-e2e-restore   := TestRestore TestRestoreOfThree TestAdopt
 stories-e2e-api       := TestAPIAddress
 stories-e2e-families  := TestBothFamilies
+stories-e2e-vip       := TestVirtualAddress
 stories-e2e-same      := TestSameResult TestSameFailure
 stories-e2e-machine   := TestMachineIsLost
 stories-test-year     := TestYear
 # Targets that make test leaves out: they take long, or have not been seen to pass on kubespray yet. test/passed.tsv
 # has their last success.
-left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-api e2e-families e2e-machine e2e-same integration-long test-power test-boot test-ansible test-year
+left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-api e2e-families e2e-vip e2e-machine e2e-same integration-long test-power test-boot test-ansible test-year
 
 empty :=
 # stories runs the stories of the target on real clusters, one after the other, with a time limit ($(1)).
@@ -141,6 +142,8 @@ integration: build ## Test with real servers and clients: kube-apiserver, Metal3
 	$(call debian,fuser,psmisc)
 	go test ./pkg/bundle/debian ./pkg/depot/apt ./pkg/depot/tlscert -tags integration -count=1
 	go test ./pkg/operate/prepare ./pkg/operate/upgrade -tags integration -run RealApt -count=1
+	$(call debian,keepalived,keepalived)
+	go test ./pkg/operate/vip -tags integration -count=1
 	$(call debian,systemd-analyze,systemd)
 	go test -C bootstrap ./internal/cluster ./internal/config -tags integration -run "Metal3|Systemd|Secrets" -count=1
 	go test -C bootstrap ./internal/restore -tags integration -count=1 -timeout 15m
@@ -240,6 +243,9 @@ e2e-api: up plugin ## Test a cluster behind a load balancer, which is switched o
 	$(call long,60m)
 e2e-families: up plugin ## Test a cluster with both address families
 	$(call long,60m)
+e2e-vip: up plugin ## Test a cluster whose API servers have an address that moves: control planes are killed, removed, and the cluster is deleted
+	$(lab) artifacts --vip
+	$(call long,90m)
 e2e-machine: up plugin ## Test a cluster whose bootstrap machine is destroyed and restored, also from a backup older than the cluster, in a sandbox
 	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray && make up, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
 	hack/tested.sh $@ test/e2e/machine

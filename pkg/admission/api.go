@@ -32,15 +32,14 @@ func validateAPI(s *v1alpha1.ProvisioningSpec) (errs *apis.FieldError) {
 	case v1alpha1.APIExternal:
 		errs = errs.Also(validateAddress(s, api.Address), validateOneAddress(s))
 	case v1alpha1.APIVIP:
-		errs = errs.Also(problem("mode", "use External with a load balancer of the site; or kubespray's kube-vip with spec.kubespray.vars, whose image the depot must have (docs/day-one.md)",
-			"this version of BPA cannot make an address that moves between the control planes"))
+		errs = errs.Also(validateVirtual(s, api), validateOneAddress(s))
 	case v1alpha1.APINode, "":
 		if api.Address != "" || api.Port != 0 {
 			errs = errs.Also(problem("mode", "write mode: External if a load balancer of the site has this address; otherwise remove address and port",
 				"in mode Node, the API servers have the addresses of their control planes, and no other one"))
 		}
 	default:
-		errs = errs.Also(problem("mode", "write Node or External", "%q is no mode", api.Mode))
+		errs = errs.Also(problem("mode", "write Node, External or VIP", "%q is no mode", api.Mode))
 	}
 	for _, name := range api.Names {
 		if !isAddress(name) && !isDNSName(name) && len(validation.IsWildcardDNS1123Subdomain(name)) > 0 {
@@ -64,7 +63,30 @@ func validateOneAddress(s *v1alpha1.ProvisioningSpec) (errs *apis.FieldError) {
 	return errs
 }
 
-// validateAddress checks the address of a load balancer.
+// serverVariables are kubespray variables with which the API servers do not answer at an address that moves, or not the check
+// of keepalived, which asks for /livez without a user as kubeadm's probes do.
+var serverVariables = []string{"kube_apiserver_port", "kube_apiserver_bind_address", "kube_api_anonymous_auth"}
+
+// validateVirtual checks an address that moves between the control planes. Whether a machine has it already, only a run can say.
+func validateVirtual(s *v1alpha1.ProvisioningSpec, api *v1alpha1.APISpec) (errs *apis.FieldError) {
+	const advice = "write an IPv4 address of the control planes' network that no machine has and no DHCP server gives away, such as 10.60.0.5"
+	if ip, err := netip.ParseAddr(api.Address); err != nil || !ip.Is4() {
+		errs = errs.Also(problem("address", advice, "%q is no IPv4 address, which mode VIP needs", api.Address))
+	} else {
+		errs = errs.Also(validateAddress(s, api.Address))
+	}
+	if api.Port != 0 && api.Port != v1alpha1.DefaultAPIPort {
+		errs = errs.Also(problem("port", "remove it", "in mode VIP, the port is %d: the API servers listen on it", v1alpha1.DefaultAPIPort))
+	}
+	for _, name := range serverVariables {
+		if _, set := s.Kubespray.Vars[name]; set {
+			errs = errs.Also(problem("mode", "remove spec.kubespray.vars."+name, "spec.kubespray.vars.%s changes how the API servers answer, but mode VIP needs their defaults", name))
+		}
+	}
+	return errs
+}
+
+// validateAddress checks the address of a load balancer, or one that moves.
 func validateAddress(s *v1alpha1.ProvisioningSpec, address string) *apis.FieldError {
 	const advice = "write the IPv4 address or the DNS name of the load balancer, such as 10.60.0.5 or api.edge-1.example"
 	ip, err := netip.ParseAddr(address)

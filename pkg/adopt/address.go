@@ -27,6 +27,10 @@ func balancerOf(c Cluster) *v1alpha1.APISpec {
 // compareAddress names another address of the API servers than that of the cluster: the next playbook would write it into
 // some of the nodes. What variables of kubespray say is not compared.
 func (p *Plan) compareAddress(c Cluster, r contract.Request) {
+	if r.API.Moves() {
+		p.Problems = append(p.Problems, "spec.kubernetes.api has mode VIP, but the cluster was not installed by BPA, so its address is not moved by BPA: write mode External")
+		return
+	}
 	wants := strings.TrimPrefix(r.API.URL(), "https://")
 	if c.Endpoint == "" || c.Endpoint == wants || wants == "" && r.ExternalEndpoint() {
 		return

@@ -292,6 +292,7 @@ func TestLoadBalancer(t *testing.T) {
 		"another one":               {"api.example:6443", external, "spec.kubernetes.api is api.example:8443, and the nodes of the cluster use api.example:6443"},
 		"the cluster has none":      {"10.0.0.1:6443", external, "spec.kubernetes.api is api.example:8443, and the nodes of the cluster use 10.0.0.1:6443"},
 		"a control plane that left": {"10.0.0.99:6443", "version: 1.35.4", ""},
+		"one that moves":            {"10.0.0.9:6443", "version: 1.35.4, api: {mode: VIP, address: 10.0.0.9}", "spec.kubernetes.api has mode VIP, but the cluster was not installed by BPA"},
 		"it is in the variables":    {"api.example:8443", "version: 1.35.4}\n  kubespray: {vars: {loadbalancer_apiserver: {address: api.example, port: 8443}, x: 1}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

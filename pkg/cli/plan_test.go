@@ -108,6 +108,15 @@ func TestPlanWithALoadBalancer(t *testing.T) {
 	}
 }
 
+// TestPlanWithAnAddressThatMoves: it is no load balancer.
+func TestPlanWithAnAddressThatMoves(t *testing.T) {
+	p, objects := changing(t)
+	p.Spec.Kubernetes.API = &v1alpha1.APISpec{Mode: v1alpha1.APIVIP, Address: "10.60.0.5"}
+	p.Status.InstalledDigest, objects = "", objects[:len(objects)-1] // without the record
+	w := newStopped(t, objects...)
+	w.golden("plan/moving-address", w.run(t.Context(), "plan", "edge-1"))
+}
+
 // TestPlanOfAnUpgrade: the cluster is installed at this version, and the spec requests 1.35.4.
 func TestPlanOfAnUpgrade(t *testing.T) {
 	for name, r := range map[string]struct {

@@ -46,7 +46,9 @@ func (v *planView) page() string {
 	if len(v.Operations) > 0 {
 		b.WriteString("\nArtifacts: " + cmp.Or(v.Artifacts, "not checked yet") + ". A run that adds nodes checks the depot before it claims a host." + v.checks() + "\n")
 	}
-	if v.Endpoint != "" {
+	if v.Moves {
+		fmt.Fprintf(&b, "\nThe API servers are at %s, which moves between the control planes.\n", v.Endpoint)
+	} else if v.Endpoint != "" {
 		fmt.Fprintf(&b, "\nThe API servers are behind the load balancer at %s.\n", v.Endpoint)
 	}
 	if v.Note != "" {

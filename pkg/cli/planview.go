@@ -42,8 +42,10 @@ type planView struct {
 	Plugins []plannedPlugin `json:"plugins,omitempty"`
 	// Artifacts is the newest result of the check of the depot.
 	Artifacts string `json:"artifacts,omitempty"`
-	// Endpoint is the address of the load balancer in front of the API servers; empty: there is none.
+	// Endpoint is the address of the load balancer in front of the API servers, or the one that moves between the control
+	// planes, as Moves says; empty: there is none.
 	Endpoint string `json:"endpoint,omitempty"`
+	Moves    bool   `json:"moves,omitempty"`
 	Note     string `json:"note,omitempty"`
 }
 
@@ -75,9 +77,11 @@ func (s *site) plan(ctx context.Context, p *v1alpha1.Provisioning) (*planView, e
 	if run := p.Status.Run; run != nil && run.CompletionTime == nil {
 		view.Active = run.Name
 	}
-	if view.Endpoint = seen.Request.API.URL(); seen.Memory != nil { // the spec can request another one, which is not applied
-		view.Endpoint = seen.Memory.Request.API.URL()
+	api := seen.Request.API
+	if seen.Memory != nil { // the spec can request another one, which is not applied
+		api = seen.Memory.Request.API
 	}
+	view.Endpoint, view.Moves = api.URL(), api.Moves()
 	view.add(&seen, p, all)
 	view.addPlugins(seen)
 	view.addSecretVars(seen)

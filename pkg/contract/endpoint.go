@@ -13,12 +13,20 @@ type API struct {
 	// Empty and 0: users reach the API server of a control plane.
 	Address string `json:"address,omitempty"`
 	Port    int    `json:"port,omitempty"`
+	// Virtual reports that the address is that of no load balancer: it moves between the control planes, which BPA sets up.
+	Virtual bool `json:"virtual,omitempty"`
 	// Names are further DNS names and IP addresses of the certificate, sorted.
 	Names []string `json:"names,omitempty"`
 }
 
-// Balanced reports whether a load balancer is in front of the API servers.
+// Balanced reports whether a load balancer, or an address that moves, is in front of the API servers.
 func (a *API) Balanced() bool { return a != nil && a.Address != "" }
+
+// Moves reports whether the address moves between the control planes.
+func (a *API) Moves() bool { return a.Balanced() && a.Virtual }
+
+// KeepalivedImage has keepalived and curl, for the address that moves. docs/day-one.md says how a site gets it.
+const KeepalivedImage = "docker.io/akraino-icn/keepalived:2.2.7"
 
 // URL returns the address of the load balancer, such as https://api.example:6443; empty: there is none.
 func (a *API) URL() string {

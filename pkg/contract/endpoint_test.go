@@ -34,6 +34,14 @@ func TestExternalEndpoint(t *testing.T) {
 	}
 }
 
+func TestMoves(t *testing.T) {
+	for api, want := range map[*API]bool{nil: false, {Virtual: true}: false, {Address: "10.0.0.9", Port: 6443}: false, {Address: "10.0.0.9", Port: 6443, Virtual: true}: true} {
+		if api.Moves() != want {
+			t.Errorf("%+v moves: %t", api, !want)
+		}
+	}
+}
+
 func TestAPIServerURL(t *testing.T) {
 	for port, want := range map[string]string{"": "https://10.0.0.1:6443", "7443": "https://10.0.0.1:7443", `"7443"`: "https://10.0.0.1:6443", "0": "https://10.0.0.1:6443", "70000": "https://10.0.0.1:6443"} {
 		if got := APIServerURL("10.0.0.1", json.RawMessage(port)); got != want {

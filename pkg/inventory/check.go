@@ -177,6 +177,22 @@ func (c *checked) checkNodes() error {
 	if masters == 0 {
 		return errors.New("no node has the role " + contract.RoleControlPlane)
 	}
+	return c.checkMovingAddress(owners)
+}
+
+// checkMovingAddress checks that no node has the address that moves between the control planes.
+func (c *checked) checkMovingAddress(owners map[netip.Addr]string) error {
+	api := c.request.API
+	if !api.Moves() {
+		return nil
+	}
+	ip, err := netip.ParseAddr(api.Address)
+	if err != nil || !ip.Is4() {
+		return fmt.Errorf("the address %q of the API servers, which moves between the control planes, is no IPv4 address", api.Address)
+	}
+	if owner, taken := owners[ip]; taken {
+		return fmt.Errorf("node %s has the address %s, which is to move between the control planes: write an address into spec.kubernetes.api that no machine has", owner, ip)
+	}
 	return nil
 }
 

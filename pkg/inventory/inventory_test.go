@@ -70,6 +70,9 @@ func TestRenderGolden(t *testing.T) {
 		{"load-balancer", request(func(r *contract.Request) {
 			r.API = &contract.API{Address: "api.edge-1.example", Port: 8443, Names: []string{"10.99.0.5", "api.example"}}
 		}), []contract.Node{both("m-1", "10.60.0.1")}},
+		{"moving-address", request(func(r *contract.Request) {
+			r.API = &contract.API{Address: "10.60.0.5", Port: 6443, Virtual: true}
+		}), []contract.Node{both("m-1", "10.60.0.1")}},
 		{"taints", request(func(r *contract.Request) {
 			r.Slots = []contract.Slot{{Name: "m-1", Taints: []string{"example.org/a=:NoExecute"}}, {Name: "s-1", Taints: []string{"of-another=:NoExecute"}}}
 			r.Sets = []contract.Set{{Name: "s", Taints: []string{"example.org/gpu=yes:NoSchedule", "b=:PreferNoSchedule"}}}
@@ -137,6 +140,12 @@ func TestRenderRefuses(t *testing.T) {
 			r.Slots = []contract.Slot{{Name: "m-1", Taints: []string{"a=b']\" ansible_connection=local:NoSchedule"}}}
 		}, want: `node "m-1": its taint "a=b']\" ansible_connection=local:NoSchedule" is not like example.org/gpu=yes:NoSchedule`},
 		{name: "port", change: func(r *contract.Request) { r.SSHPort = 70000 }, want: "SSH port 70000"},
+		{name: "the address of the API servers is that of a node", change: func(r *contract.Request) {
+			r.API = &contract.API{Address: "10.60.0.2", Port: 6443, Virtual: true}
+		}, nodes: []contract.Node{master("m-1", "10.60.0.1"), worker("w-1", "10.60.0.2")}, want: "node w-1 has the address 10.60.0.2, which is to move between the control planes"},
+		{name: "a name that is to move", change: func(r *contract.Request) {
+			r.API = &contract.API{Address: "api.example", Port: 6443, Virtual: true}
+		}, want: "is no IPv4 address"},
 		{name: "version", change: func(r *contract.Request) { r.KubernetesVersion = "v1.35.4" }, want: "Kubernetes version"},
 		{name: "plugin", change: func(r *contract.Request) { r.NetworkPlugin = "{{ evil }}" }, want: "network plugin"},
 		{name: "depot with a template", change: func(r *contract.Request) { r.DepotURL = "http://x/{{ lookup('pipe','id') }}" }, want: "depot URL"},

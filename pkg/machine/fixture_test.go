@@ -28,9 +28,12 @@ var tools = []string{"awk", "base64", "cat", "chmod", "cmp", "cp", "cut", "find"
 
 // fakes are programs by name. Each one is the body of a shell script. $ROOT is the machine's root.
 var fakes = map[string]string{
-	"rm":            `exec /bin/rm "$@"`,
-	"mountpoint":    `for last; do :; done; grep -qxF "${last#"$ROOT"}" "$ROOT/mountpoints"`,
-	"ip":            `case "$*" in "link delete "*) exec /bin/rm -r "$ROOT/sys/class/net/$3" ;; *"route show"*|*"addr show"*|*"rule show"*) ;; *) echo "$*" >>"$ROOT/ip-calls" ;; esac`,
+	"rm":         `exec /bin/rm "$@"`,
+	"mountpoint": `for last; do :; done; grep -qxF "${last#"$ROOT"}" "$ROOT/mountpoints"`,
+	"ip": `case "$*" in "link delete "*) exec /bin/rm -r "$ROOT/sys/class/net/$3" ;; *"route show"*|*"rule show"*) ;;
+"-o -4 addr show to "*) grep -sF " ${6%/32}/" "$ROOT/addresses" ;; "-4 -o addr show permanent") cat "$ROOT/addresses" ;; *"addr show"*) ;;
+"-4 addr add "*) echo "2: $6    inet $4 scope global $6" >>"$ROOT/addresses" ;;
+"addr del "*) grep -vF " $3 " "$ROOT/addresses" >"$ROOT/addresses.new"; mv "$ROOT/addresses.new" "$ROOT/addresses" ;; *) echo "$*" >>"$ROOT/ip-calls" ;; esac`,
 	"iptables-save": `cat "$ROOT/rules"`,
 	// Like the real program, it deletes no chain to which a rule still jumps, and nothing if a line fails.
 	"iptables-restore": `case "$*" in *--noflush*) ;; *) exec cat >"$ROOT/rules" ;; esac
@@ -103,6 +106,7 @@ if [ "$KILL_AT" ]; then echo >>"$ROOT/calls"; n=0; while read -r _; do n=$((n + 
 		"proc/mounts": "/dev/sda / ext4 rw 0 0\n/dev/sdb /var/lib/etcd ext4 rw 0 0\n", "proc/swaps": "Filename Type\n", "proc/sys/kernel/hostname": "host-1\n",
 		"proc/sys/net/ipv4/ip_forward": "0\n", "proc/1/stat": "1 (systemd) S 0 1\n", "mountpoints": "/var/lib/etcd\n", "rules": siteRules, "calls": "",
 		"sys/class/net/eth0/address": "", "sys/class/net/dummy0/address": "", "etc/systemd/system/site.service": "",
+		"addresses": "2: eth0    inet 10.60.0.11/24 brd 10.60.0.255 scope global eth0\n",
 	} {
 		m.write(path, text, 0o644)
 	}

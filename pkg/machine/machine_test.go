@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -138,6 +139,37 @@ func (m *machine) compare(want map[string]string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		m.t.Errorf("the machine before and after (-before +after):\n%s\n%s", diff, &m.stderr)
 	}
+}
+
+// TestCleanTakesTheAddress: keepalived was killed and has left the address of the API servers on the machine. A reset removes it,
+// does not restore it as one of the site, and proves that it is gone before it forgets which address it was.
+func TestCleanTakesTheAddress(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	want := m.tree()
+	if err := Mark(context.Background(), m.shell, user); err != nil {
+		t.Fatal(err)
+	}
+	m.install()
+	m.write("etc/bpa/keepalived/address", "10.60.0.5\n", 0o644)
+	m.write("addresses", m.read("addresses")+"2: eth0    inet 10.60.0.5/32 scope global eth0\n", 0o644)
+	if err := Save(context.Background(), m.shell); err != nil {
+		t.Fatal(err)
+	}
+	report, err := Inspect(context.Background(), m.shell)
+	if err != nil || !slices.Contains(report.Left, "address 10.60.0.5 on eth0") {
+		t.Errorf("left: %q, %v", report.Left, err)
+	}
+	m.write("programs/ip", strings.Replace(m.read("programs/ip"), `"addr del "*)`, `"addr never "*)`, 1), 0o755)
+	if err := Clean(context.Background(), m.shell); !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "address 10.60.0.5 on eth0") {
+		t.Errorf("the address stays, and the error is %v", err)
+	}
+	m.write("programs/ip", strings.Replace(m.read("programs/ip"), `"addr never "*)`, `"addr del "*)`, 1), 0o755)
+	if err := Clean(context.Background(), m.shell); err != nil {
+		t.Fatalf("%v\n%s", err, &m.stderr)
+	}
+	m.remove("ip-calls")
+	m.compare(want)
 }
 
 // A reset playbook that deletes the site's rules, as kubespray's does by default.

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"crypto/tls"
 	"net/http"
 	"slices"
@@ -113,7 +114,7 @@ func (g *gap) longest() time.Duration {
 	return g.most
 }
 
-// watch asks the API servers for /readyz through the load balancer, each time over a new connection, until it is stopped.
+// watch asks the API servers for a path through the load balancer, each time over a new connection, until it is stopped.
 func (b *balancer) watch() *gap {
 	end := make(chan struct{})
 	g := &gap{done: make(chan struct{}), stop: sync.OnceFunc(func() { close(end) })}
@@ -124,7 +125,7 @@ func (b *balancer) watch() *gap {
 		tick := time.NewTicker(200 * time.Millisecond)
 		defer tick.Stop()
 		for last := time.Now(); ; {
-			answer, err := client.Get(b.url() + "/readyz")
+			answer, err := client.Get(b.url() + cmp.Or(b.ask, "/readyz"))
 			if err == nil {
 				_ = answer.Body.Close() // the status is all
 			}

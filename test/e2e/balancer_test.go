@@ -24,6 +24,7 @@ type balancer struct {
 	host    string
 	port    int32
 	targets []string // address:port
+	ask     string   // the path that watch asks for; empty: /readyz
 
 	mu       sync.Mutex
 	listener net.Listener // nil: off

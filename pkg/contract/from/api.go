@@ -14,8 +14,8 @@ func makeAPI(spec *v1alpha1.APISpec) *contract.API {
 		return nil
 	}
 	api := contract.API{Names: slices.Clone(spec.Names)}
-	if spec.Mode == v1alpha1.APIExternal {
-		api.Address, api.Port = spec.Address, int(spec.Port)
+	if spec.Mode == v1alpha1.APIExternal || spec.Mode == v1alpha1.APIVIP {
+		api.Address, api.Port, api.Virtual = spec.Address, int(spec.Port), spec.Mode == v1alpha1.APIVIP
 	}
 	if api.Address == "" && len(api.Names) == 0 {
 		return nil

@@ -79,6 +79,23 @@ func TestDigestStaysAsItIs(t *testing.T) {
 	}
 }
 
+// TestDigestsOfAddresses: another way to the API servers is another cluster, also at the same address.
+func TestDigestsOfAddresses(t *testing.T) {
+	seen := map[string]string{}
+	for _, api := range []string{
+		"{mode: Node}", "{mode: External, address: 10.0.0.5}", "{mode: VIP, address: 10.0.0.5}", "{mode: VIP, address: 10.0.0.6}", "{mode: VIP, address: 10.0.0.5, names: [a.example]}",
+	} {
+		request := requestOf(t, written(t, bareSpec+"  kubernetes: {api: "+api+"}\n"))
+		digest, err := Digest(request)
+		if other, same := seen[digest]; err != nil || same {
+			t.Errorf("%s: %v, the same digest as of %q", api, err, other)
+		}
+		if seen[digest] = api; request.API.Moves() != strings.Contains(api, "VIP") {
+			t.Errorf("%s: %+v", api, request.API)
+		}
+	}
+}
+
 // The digest depends on the fields of identity and on no other field of a request. A new field of
 // contract.Request therefore does not change the digests of installed clusters, whatever its
 // default is.

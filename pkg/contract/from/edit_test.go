@@ -94,6 +94,9 @@ var edits = map[string][]edit{
 			s.Kubernetes.API = &v1alpha1.APISpec{Mode: v1alpha1.APIExternal, Address: "api.example"}
 		}},
 		{refused, func(s *v1alpha1.ProvisioningSpec) {
+			s.Kubernetes.API = &v1alpha1.APISpec{Mode: v1alpha1.APIVIP, Address: "10.60.0.5"}
+		}},
+		{refused, func(s *v1alpha1.ProvisioningSpec) {
 			s.Kubernetes.API = &v1alpha1.APISpec{Names: []string{"api.example"}}
 		}},
 	},

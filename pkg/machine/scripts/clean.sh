@@ -44,6 +44,7 @@ remove_services() {
   done
 }
 remove_links() {
+  addresses | while read -r a l; do quick ip addr del "$a/32" dev "$l"; done
   for n in $(namespaces); do quick umount -l "$R/run/netns/$n" 2>/dev/null; rm -f "$R/run/netns/$n"; done
   for l in $(links | sort -u); do
     if [ "$l" = tunl0 ]; then quick ip addr flush dev tunl0; quick ip link set tunl0 down

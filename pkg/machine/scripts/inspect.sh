@@ -9,6 +9,7 @@ used=; if marked || [ "$evidence" ]; then used=1; fi
   mounts | sed "s/^/left mount /"
   namespaces | sed "s/^/left network namespace /"
   links | sort -u | sed "s/^/left link /"
+  addresses | sed "s/^/left address /; s/ \([^ ]*\)$/ on \1/"
   routes | sed "s/^-[46] /left route /"
   for f in $(filters); do rules "$f" names | uniq | sed "s/^\([^ ]*\) \([^ ]*\) rule$/left $f table \1: rule in chain \2/; t; s/^\([^ ]*\) /left $f table \1: chain /"; done
   tables | sed "s/^/left nft table /"

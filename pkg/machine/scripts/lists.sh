@@ -139,6 +139,12 @@ routes() {
       while read -r r; do was route "$r" || echo "$r"; done
   done
 }
+# addresses prints "ADDRESS LINK" of the address of the API servers that moves between control planes. keepalived
+# leaves it on the machine if it is killed. Package vip writes the file.
+addresses() {
+  [ -r "$R/etc/bpa/keepalived/address" ] && read -r a <"$R/etc/bpa/keepalived/address" && [ "$a" ] || return 0
+  quick ip -o -4 addr show to "$a/32" 2>/dev/null | sed -n "s/^[0-9]*: *\([^ ]*\) .*/\1/p" | while read -r l; do echo "$a $l"; done
+}
 units() {
   has systemctl || return 0
   quick systemctl list-units --all --plain --no-legend "kubepods*" "cri-containerd-*" "crio-*" 2>/dev/null | cut -d " " -f 1

@@ -177,6 +177,9 @@ func (a *addition) before(ctx context.Context, c session.Contact) error {
 	if err := a.planes.Repoint(ctx); err != nil {
 		return err
 	}
+	if err := a.planes.ShareAddress(ctx, node.ControlPlanes(a.in.Nodes)); err != nil {
+		return err
+	}
 	before := a.planes
 	before.Stay = a.membersBefore()
 	return before.Publish(ctx)
@@ -210,6 +213,9 @@ func (a *addition) after(ctx context.Context) error {
 	a.planes.Access = a.access()
 	a.planes.Stay = node.ControlPlanes(a.in.Nodes)
 	if err := a.planes.Repoint(ctx); err != nil { // a joining control plane gets the addresses in cluster-info
+		return err
+	}
+	if err := a.planes.ShareAddress(ctx, a.planes.Stay); err != nil { // also after an attempt that was interrupted
 		return err
 	}
 	if err := a.planes.Publish(ctx); err != nil {

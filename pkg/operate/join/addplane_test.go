@@ -81,6 +81,21 @@ func TestAddControlPlane(t *testing.T) {
 }
 
 // The new machine has the name of the lost one.
+// TestAddAControlPlaneWithAnAddressThatMoves: the present control plane knows the new one before it joins, and again after that,
+// because an attempt can end between both.
+func TestAddAControlPlaneWithAnAddressThatMoves(t *testing.T) {
+	p := kubespraytest.NewPlanes(t, true, 1, 1, 1)
+	p.MoveAddress()
+	p.Grow("master-2")
+	if _, err := p.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, &p.Log)
+	}
+	first, second := "master-1 shares the address with 10.60.0.2", "master-2 shares the address with 10.60.0.1"
+	if diff := cmp.Diff([]string{first, second, "cluster.yml master-2", first, second}, p.ChangesOnly()); diff != "" {
+		t.Errorf("changes (-want +got):\n%s\n%s", diff, &p.Log)
+	}
+}
+
 func TestReplaceTheFirstControlPlane(t *testing.T) {
 	for name, stacked := range map[string]bool{"etcd on the machines": false, "etcd in pods": true} {
 		t.Run(name, func(t *testing.T) {

@@ -51,6 +51,9 @@ func equipNode(ctx context.Context, in session.Input, n contract.Node, key ssh.K
 	if err := keepStarting(ctx, in.Request, conn); err != nil {
 		return nil, err
 	}
+	if err := giveAddress(ctx, in, n, conn); err != nil {
+		return nil, err
+	}
 	name, err := resolveOwnName(ctx, in.Request, conn, n)
 	if err != nil {
 		return nil, err
@@ -92,6 +95,9 @@ func Present(ctx context.Context, in session.Input, key ssh.Key, c session.Conta
 			}
 			defer conn.Close()
 			if err := keepStarting(ctx, in.Request, conn); err != nil {
+				return err
+			}
+			if err := giveAddress(ctx, in, c.Nodes[i], conn); err != nil {
 				return err
 			}
 			_, err = packageSource(ctx, in.Request, aptKey, conn, c.Visits[i].System)

@@ -34,6 +34,12 @@ func (r *remover) leaveControlPlane(ctx context.Context) error {
 	if err := p.Repoint(ctx); err != nil {
 		return err
 	}
+	p.TakeAddress(ctx, slices.DeleteFunc(slices.Clone(leave), func(n contract.Node) bool {
+		return slices.ContainsFunc(r.absent, func(a reset.Absence) bool { return a.Node.Name == n.Name })
+	}))
+	if err := p.ShareAddress(ctx, p.Stay); err != nil {
+		return err
+	}
 	r.progress.Set(leaveFrom, "Remove "+session.JoinNames(leave)+" from etcd")
 	if err := r.eachMember(ctx, (*cluster.View).RemoveMember); err != nil {
 		return err

@@ -56,6 +56,34 @@ func TestRemoveControlPlane(t *testing.T) {
 	}
 }
 
+// TestRemoveAControlPlaneWithAnAddressThatMoves: it gives the address up before its member leaves etcd. Nothing asks a machine
+// that is lost.
+func TestRemoveAControlPlaneWithAnAddressThatMoves(t *testing.T) {
+	for name, lost := range map[string]bool{"it works": false, "it is lost": true} {
+		t.Run(name, func(t *testing.T) {
+			p := kubespraytest.NewLeaving(t, false, 3, "master-1")
+			p.MoveAddress()
+			if lost {
+				p.Lose()
+			}
+			if _, err := p.Run(); err != nil {
+				t.Fatalf("%v\n%s", err, &p.Log)
+			}
+			want := []string{"master-1 gives up the address", "master-2 shares the address with 10.60.0.3", "master-3 shares the address with 10.60.0.2", "member remove a1"}
+			if lost {
+				want = want[1:]
+			}
+			if strings.Contains(p.Log.String(), "does not give up the address") {
+				t.Errorf("asks a machine that is lost:\n%s", &p.Log)
+			}
+			got := slices.DeleteFunc(slices.Clone(p.Did), func(did string) bool { return !strings.Contains(did, "address") && !strings.HasPrefix(did, "member") })
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("changes (-want +got):\n%s\n%s", diff, &p.Log)
+			}
+		})
+	}
+}
+
 func etcdNames(i contract.Installed) (names []string) {
 	for _, n := range i.Nodes {
 		if n.Etcd != "" {

@@ -181,6 +181,9 @@ func (in Input) For(nodes []contract.Node) Input {
 	return in
 }
 
+// AllNodes returns all nodes that the run knows, also those that this part of it does not concern.
+func (in Input) AllNodes() []contract.Node { return slices.Concat(in.Nodes, in.others) }
+
 // Unaccelerated says why the run has no acceleration, if an earlier attempt is the reason.
 func (in Input) Unaccelerated() string {
 	if in.Request.Unaccelerated == "" {

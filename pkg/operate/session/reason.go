@@ -22,6 +22,8 @@ var (
 	ErrNotMarked = errors.New("the owner of its cluster cannot be written")
 	// ErrNoTrust reports that the depot's certificate cannot be installed on a node.
 	ErrNoTrust = errors.New("the depot's certificate cannot be installed")
+	// ErrNoAddressOfServers reports that a control plane cannot get its part of the address that moves.
+	ErrNoAddressOfServers = errors.New("the control plane cannot have the address of the API servers")
 	// ErrNoState reports that a node cannot be prepared for another policy of the kubelet's managers.
 	ErrNoState = errors.New("the kubelet cannot be prepared for another policy of its CPU manager")
 	// ErrNoDepot reports that a node cannot reach the depot.
@@ -55,7 +57,7 @@ func Reason(err error) contract.Reason {
 		return contract.ReasonInvalidRequest
 	case errors.Is(err, errNotInspected):
 		return contract.ReasonInternal
-	case errors.Is(err, ErrNoTrust), errors.Is(err, ErrNoSource), errors.Is(err, ErrRefused), errors.Is(err, ErrNotMarked), errors.Is(err, ErrNoState):
+	case errors.Is(err, ErrNoTrust), errors.Is(err, ErrNoSource), errors.Is(err, ErrRefused), errors.Is(err, ErrNotMarked), errors.Is(err, ErrNoState), errors.Is(err, ErrNoAddressOfServers):
 		return contract.ReasonPlaybookFailed
 	case errors.Is(err, ErrNoDepot):
 		return contract.ReasonDepotUnavailable
@@ -132,6 +134,9 @@ func advice(in Input, n contract.Node, err error) string {
 		}
 		if errors.Is(err, ErrNoState) {
 			return "Make sure that user root can write " + KubeletDropIn + " on the nodes, and that systemctl daemon-reload works there."
+		}
+		if errors.Is(err, ErrNoAddressOfServers) {
+			return "Correct spec.kubernetes.api.address, or make sure that user root can write to /etc/bpa/keepalived and /etc/kubernetes/manifests on the control planes, and that they have the program ip."
 		}
 		if errors.Is(err, ErrNoSource) {
 			return "Make sure that user root can write " + AptSource + " and " + AptConfig + " on the nodes."

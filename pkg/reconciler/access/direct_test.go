@@ -28,6 +28,7 @@ func TestDirect(t *testing.T) {
 		want    string
 	}{
 		"no load balancer":                                        {v1alpha1.APINode, "", both(ready, ready), ""},
+		"an address that moves":                                   {v1alpha1.APIVIP, "", both(ready, ready), first},
 		"no health checks yet":                                    {v1alpha1.APIExternal, "", both(ready, ready), first},
 		"they ask another one":                                    {v1alpha1.APIExternal, second, both(ready, ready), second},
 		"the asked one is lost":                                   {v1alpha1.APIExternal, first, both(lost, ready), second},

@@ -52,14 +52,15 @@ var errQueued = errors.New("another run has started, and no more runs may start 
 const (
 	byActive  = "bpa-active"
 	byWaiting = "bpa-waiting"
-	byBusy    = "bpa-busy" // active runs by their Provisioning
-	byPool    = "bpa-pool" // Provisionings that may wait for a host, by the namespace of their hosts
+	byBusy    = "bpa-busy"    // active runs by their Provisioning
+	byPool    = "bpa-pool"    // Provisionings that may wait for a host, by the namespace of their hosts
+	byAddress = "bpa-address" // Provisionings by the address of their API servers: see addressIndex
 	found     = "true"
 )
 
 var (
 	runIndex     = cache.Indexers{byActive: indexed(isActive), byBusy: busyIndex}
-	waitingIndex = cache.Indexers{byWaiting: indexed(isWaiting), byPool: poolIndex}
+	waitingIndex = cache.Indexers{byWaiting: indexed(isWaiting), byPool: poolIndex, byAddress: addressIndex}
 )
 
 func indexed(which func(any) bool) cache.IndexFunc {

@@ -122,6 +122,10 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 		return fmt.Errorf("list the hosts of namespace %s: %w", p.HostNamespace(), err)
 	}
 	addMACs(seen, all)
+	if taken, err := r.addressTaken(p, all); err != nil || taken != "" {
+		seen.Hosts = &plan.Need{Missing: taken, Reason: plan.ReasonAddressInUse}
+		return err
+	}
 	seen.Hosts = &plan.Need{}
 	removes := func() bool { return step.Request.Remove != nil }
 	if step, _ = plan.Upcoming(*seen, now); removes() { // another step than before, if a loss is not confirmed

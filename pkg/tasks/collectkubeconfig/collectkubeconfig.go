@@ -87,7 +87,11 @@ func endpoint(r contract.Request, entry *appcluster.Entry, log io.Writer) string
 		return entry.Endpoint
 	}
 	if err := entry.Ask(balancer); err != nil {
-		fmt.Fprintf(log, "WARNING: the address of spec.kubernetes.api does not answer, so nobody can use the kubeconfig before it does. Correct the load balancer: %v\n", err)
+		what := "Correct the load balancer"
+		if r.API.Moves() {
+			what = "Look at the pods bpa-keepalived in namespace kube-system"
+		}
+		fmt.Fprintf(log, "WARNING: the address of spec.kubernetes.api does not answer, so nobody can use the kubeconfig before it does. %s: %v\n", what, err)
 	}
 	return balancer
 }

@@ -260,6 +260,9 @@ func collect(in ListInput, system System, nodes []standIn, log io.Writer) (artif
 	for _, url := range slices.Compact(others) {
 		fmt.Fprintf(log, "Nodes fetch %s from outside the depot; this task does not check it.\n", url)
 	}
+	if in.Request.API.Moves() { // BPA's own static pod, which is in no list of the playbooks
+		lists = append(lists, artifacts.List{Images: []artifacts.Image{{Ref: contract.KeepalivedImage}}})
+	}
 	merged, err := artifacts.Merge(lists...)
 	return merged, pins, err
 }

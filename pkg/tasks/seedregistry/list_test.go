@@ -129,6 +129,25 @@ func TestList(t *testing.T) {
 	}
 }
 
+// TestListOfAnAddressThatMoves: the depot must have the image of BPA's own static pod, which no playbook lists.
+func TestListOfAnAddressThatMoves(t *testing.T) {
+	for mode, want := range map[*contract.API][]artifacts.Image{
+		{Address: "10.0.0.9", Port: 6443}:                {{Ref: "registry.k8s.io/pause:3.10.1"}},
+		{Address: "10.0.0.9", Port: 6443, Virtual: true}: {{Ref: contract.KeepalivedImage}, {Ref: "registry.k8s.io/pause:3.10.1"}},
+	} {
+		fake := &fakePlaybooks{events: greenEvents, listing: `{"images": [{"ref": "registry.k8s.io/pause:3.10.1"}]}`}
+		in := ListInput{Request: request(), PlaybooksDir: checkout(t, false), ScratchDir: t.TempDir()}
+		in.Request.API = mode
+		got, _, err := List(t.Context(), in, ListPorts{fake.run, io.Discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got.Images); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", mode, diff)
+		}
+	}
+}
+
 // The playbook that lists artifacts has the same variables as the installation. A variable of a
 // Provisioning cannot make Ansible connect to a host.
 func TestListPreparesTheRunsVariables(t *testing.T) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/test/lab/osimage"
 	"github.com/akraino-icn/bpa/test/lab/pack"
 	"github.com/akraino-icn/bpa/test/lab/stamp"
@@ -162,6 +164,31 @@ func (b *Builder) nginxImage(ctx context.Context) (image, error) {
 		Env:        []string{searchPath},
 		Entrypoint: []string{"nginx", "-g", "daemon off; load_module /usr/lib/nginx/modules/ngx_stream_module.so;"},
 	}}, err
+}
+
+// MakeKeepalived builds the image for an address that moves between control planes, and stores it in the depot. Make does not,
+// because few stories need it.
+func MakeKeepalived(ctx context.Context, b *Builder) error {
+	i, err := b.keepalivedImage(ctx)
+	if err != nil {
+		return err
+	}
+	return b.push(ctx, i)
+}
+
+// keepalivedImage builds contract.KeepalivedImage. keepalived looks up the user of its check, so there is a passwd.
+func (b *Builder) keepalivedImage(ctx context.Context) (image, error) {
+	system, err := b.systemLayer(ctx, osimage.Keepalived)
+	if err != nil {
+		return image{}, err
+	}
+	const passwd, group = "root:x:0:0:root:/:/usr/sbin/nologin\n", "root:x:0:\n"
+	layer, err := b.packedLayer("keepalived-setup", stamp.Key(passwd, group),
+		pack.Entry{Name: "etc/passwd", Content: []byte(passwd), Mode: 0o644},
+		pack.Entry{Name: "etc/group", Content: []byte(group), Mode: 0o644},
+		pack.Entry{Name: "run", Dir: true},
+		pack.Entry{Name: "tmp", Dir: true})
+	return image{strings.TrimPrefix(contract.KeepalivedImage, "docker.io/"), []string{system, layer}, v1.Config{Env: []string{searchPath}, Entrypoint: []string{"keepalived"}}}, err
 }
 
 // programImage returns an image with one static program at /name.

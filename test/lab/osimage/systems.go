@@ -71,6 +71,13 @@ var Nginx = System{
 	Packages: []string{"nginx", "libnginx-mod-stream", "libc6"},
 }
 
+// Keepalived contains keepalived and the program of its check, for contract.KeepalivedImage. The packages are only unpacked.
+var Keepalived = System{
+	Name:     "keepalived",
+	Variant:  "extract",
+	Packages: []string{"keepalived", "curl", "libc6"},
+}
+
 // Busybox is the root file system for pods that a user or a test runs in a new cluster.
 var Busybox = System{
 	Name:     "busybox",

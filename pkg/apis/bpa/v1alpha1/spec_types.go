@@ -85,7 +85,7 @@ const (
 	APINode APIMode = "Node"
 	// APIExternal means the address of a load balancer of the site.
 	APIExternal APIMode = "External"
-	// APIVIP means an address that moves between the control planes. This version of BPA refuses it.
+	// APIVIP means an address that moves between the control planes by VRRP. keepalived has it in a static pod.
 	APIVIP APIMode = "VIP"
 )
 
@@ -95,14 +95,15 @@ const DefaultAPIPort = 6443
 // APISpec is the address of the API servers. docs/day-one.md describes it.
 type APISpec struct {
 	// Mode is Node: the address of a control plane; External: a load balancer of the site in front of all control
-	// planes; or VIP, which this version of BPA refuses. Default Node.
+	// planes; or VIP: an unused address of the network of the control planes, which one of them has, and which moves
+	// to another one within 5 s. Default Node.
 	// +kubebuilder:validation:Enum=Node;External;VIP
 	Mode APIMode `json:"mode,omitempty"`
-	// Address is the IPv4 address or the DNS name of the load balancer. The nodes and the users of the cluster
+	// Address is the IPv4 address or the DNS name of the load balancer, or the IPv4 address that moves. The nodes and the users of the cluster
 	// must reach it, and every host must resolve the name before an installation. It counts only with another mode than Node.
 	// +kubebuilder:validation:MaxLength=253
 	Address string `json:"address,omitempty"`
-	// Port is the port of the load balancer. It may differ from that of the API servers (kubespray's
+	// Port is the port of the load balancer, and always 6443 in mode VIP. It may differ from that of the API servers (kubespray's
 	// kube_apiserver_port). Default 6443.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65535

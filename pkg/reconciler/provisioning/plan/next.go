@@ -83,6 +83,7 @@ const (
 	ReasonBadSettings    = "InvalidSettings"
 	ReasonDepotRefused   = "DepotRefused"
 	ReasonVarsMissing    = "VarsMissing"
+	ReasonAddressInUse   = "AddressInUse"
 	ReasonStarting       = "Starting"
 	ReasonRunning        = "Running"
 	ReasonRestarting     = "Restarting"
@@ -315,6 +316,9 @@ func hosts(s Seen, _ time.Time) (Step, bool) {
 	// them as soon as a host for the missing node is there.
 	if step, ok := giveBack(s, s.Hosts.Missing, s.withoutImage()); ok {
 		return step, true
+	}
+	if s.Hosts.Reason != "" { // nothing wakes the Provisioning when this ends
+		return Step{Do: Stay, Reason: s.Hosts.Reason, Message: s.Hosts.Missing, After: time.Minute}, true
 	}
 	return Step{Do: Stay, Reason: string(contract.ReasonHostsNotAvailable), Message: s.Hosts.Missing}, true
 }

@@ -178,7 +178,7 @@ func (c conditions) artifactsAvailable() (corev1.ConditionStatus, string, string
 }
 
 // personMustAct are the reasons for which no run starts before a user acts.
-var personMustAct = []string{ReasonSSHKeyMissing, ReasonSSHKeyInvalid, ReasonBadSettings, ReasonDepotRefused, ReasonVarsMissing, ReasonPlugins}
+var personMustAct = []string{ReasonSSHKeyMissing, ReasonSSHKeyInvalid, ReasonBadSettings, ReasonDepotRefused, ReasonVarsMissing, ReasonAddressInUse, ReasonPlugins}
 
 func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) {
 	s := c.seen
@@ -227,7 +227,7 @@ func (c conditions) changing() (corev1.ConditionStatus, string, string) {
 // in this list.
 var lasting = map[string]bool{
 	ReasonInvalidSpec: true, ReasonSpecChanged: true, ReasonSSHKeyInvalid: true, ReasonKubeconfigLost: true, ReasonExpired: true, ReasonHostsLost: true,
-	ReasonBadSettings: true, ReasonDepotRefused: true, ReasonVarsMissing: true, ReasonPlugins: true, ReasonUpgradeWaiting: true, ReasonRestoreRefused: true,
+	ReasonBadSettings: true, ReasonDepotRefused: true, ReasonVarsMissing: true, ReasonAddressInUse: true, ReasonPlugins: true, ReasonUpgradeWaiting: true, ReasonRestoreRefused: true,
 }
 
 // stalled returns the reason why nothing continues until a user acts. It is empty if something

@@ -33,12 +33,21 @@ func artifactsCommand() *cobra.Command {
 	builder := builderFlags(c)
 	known := strings.Join(artifacts.OlderKubernetes, " or ")
 	kubernetes := c.Flags().String("kubernetes", "", "also build an older version of Kubernetes, for an upgrade: "+known)
+	vip := c.Flags().Bool("vip", false, "also build the image for an address of the API servers that moves")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *kubernetes != "" && !slices.Contains(artifacts.OlderKubernetes, *kubernetes) {
 			return fmt.Errorf("--kubernetes=%s: the lab can build only %s", *kubernetes, known)
 		}
-		if err := artifacts.Make(c.Context(), builder); err != nil || *kubernetes == "" {
+		if err := artifacts.Make(c.Context(), builder); err != nil {
 			return err
+		}
+		if *vip {
+			if err := artifacts.MakeKeepalived(c.Context(), builder); err != nil {
+				return err
+			}
+		}
+		if *kubernetes == "" {
+			return nil
 		}
 		return artifacts.MakeOlder(c.Context(), builder, *kubernetes)
 	}
