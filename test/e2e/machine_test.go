@@ -58,7 +58,6 @@ func TestMachineIsLost(t *testing.T) {
 
 	file, nodes := writeManifest(t, r.p), hostsByNode(r.p)
 	pods = systemPods(t, r.kubeconfig())
-	config := r.kubeconfig()
 	m.lose(empty)
 	m.checkFenced(4)
 	if out := m.run("attach-hosts"); strings.Count(out, " newer ") != 3 || strings.Count(out, " agrees ") != 1 {
@@ -67,7 +66,7 @@ func TestMachineIsLost(t *testing.T) {
 	m.checkFenced(3)
 	r.as(m.s.Admin()).bpa("adopt", r.p.Name, "-f", file, "--yes", "--wait", "--timeout="+r.limit.String())
 	r.adopted(string(first), nodes)
-	if after := systemPods(t, config); after != pods {
+	if after := systemPods(t, r.kubeconfig()); after != pods { // the adoption has revoked the kubeconfigs of before
 		t.Errorf("pods of the system before the loss:\n%s\nafter the adoption:\n%s", pods, after)
 	}
 	m.run("attach-hosts")
