@@ -95,6 +95,9 @@ func (s *session) hosts(ctx context.Context, o *hostsOptions) error {
 	if err != nil {
 		return err
 	}
+	for _, v := range views {
+		v.explain(s.now())
+	}
 	if asked != nil {
 		depot, err := site.depotFor(ctx, asked)
 		if err != nil {

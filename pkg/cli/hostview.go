@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,6 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	hostfacts "github.com/akraino-icn/bpa/pkg/hosts/facts"
 	hostimaging "github.com/akraino-icn/bpa/pkg/hosts/imaging"
+	hoststuck "github.com/akraino-icn/bpa/pkg/hosts/stuck"
 )
 
 // hostView is the output of "kubectl bpa hosts", as JSON or as a page.
@@ -47,6 +49,8 @@ type hostRow struct {
 	Standby      bool   `json:"standby,omitempty"`
 	UsedBy       string `json:"usedBy,omitempty"` // the cluster that may still be on the host
 	Problem      string `json:"problem,omitempty"`
+	// Stuck is why Metal3 does not get on with the server, and what its administrator can do; nil: nothing is known.
+	Stuck *hoststuck.Reason `json:"stuck,omitempty"`
 }
 
 // add appends a host. data is nil if the host has no HardwareData. exists reports whether the
@@ -95,6 +99,9 @@ func (s *site) hostPage(views []*hostView, c scope) string {
 		if v.DryRun != nil {
 			parts = append(parts, v.DryRun.page())
 		}
+		if text := v.stuckServers(); text != "" {
+			parts = append(parts, text)
+		}
 		if text := there.resetFree(v); text != "" {
 			parts = append(parts, text)
 		}
@@ -103,6 +110,37 @@ func (s *site) hostPage(views []*hostView, c scope) string {
 		}
 	}
 	return strings.Join(parts, "\n")
+}
+
+// explain finds out why Metal3 does not get on with servers.
+func (v *hostView) explain(now time.Time) {
+	for i, host := range v.objects {
+		v.Hosts[i].Stuck = hoststuck.Of(host, now)
+	}
+}
+
+// stuckServers describes what an administrator can do about the servers with which Metal3 does not get on; empty: there are none.
+// Servers with the same reason are named together, since a rack often has one cause.
+func (v *hostView) stuckServers() string {
+	names := map[hoststuck.Reason][]string{}
+	var order []hoststuck.Reason
+	for _, h := range v.Hosts {
+		if h.Stuck == nil {
+			continue
+		}
+		if names[*h.Stuck] == nil {
+			order = append(order, *h.Stuck)
+		}
+		names[*h.Stuck] = append(names[*h.Stuck], h.Name)
+	}
+	if len(order) == 0 {
+		return ""
+	}
+	text := "Servers with which Metal3 does not get on:\n"
+	for _, r := range order {
+		text += fmt.Sprintf("  %s: %s.\n    %s\n", strings.Join(names[r], ", "), r.Why, r.Do)
+	}
+	return text
 }
 
 // cells returns the row of a host.

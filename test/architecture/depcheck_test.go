@@ -55,6 +55,7 @@ var layers = []layer{
 	{folder: "pkg/hosts/networkdata/", ours: []string{"pkg/hosts/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/hosts/hostfile/", ours: []string{"pkg/contract/", "pkg/hosts/", "pkg/nearest/"}, foreign: []string{"github.com/metal3-io/baremetal-operator/", "go.yaml.in/yaml/v3/", "k8s.io/api/", "k8s.io/apimachinery/"}},
 	{folder: "pkg/hosts/facts/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
+	{folder: "pkg/hosts/stuck/", ours: []string{}},
 	{folder: "pkg/hosts/imaging/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/hosts/claim/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/hosts/cache/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
