@@ -21,6 +21,7 @@ type machine struct {
 	disk      string    // /dev/loopN
 	agent     *exec.Cmd // nil if the machine is off
 	boots     int       // how often it has booted from the network
+	silent    bool      // it does not boot from the network: nothing answers it, or it boots from another card
 	broken    int       // in so many boots from the network, the disk of the machine is missing
 }
 
@@ -32,6 +33,9 @@ var ipxeKernel = regexp.MustCompile(`(?m)^kernel .*?deploy_kernel (.*?)( \|\||$)
 // boot boots a machine from the network: it starts ironic-python-agent with the kernel command line
 // in Ironic's iPXE script.
 func (r *ironicRack) boot(m *machine) error {
+	if m.silent {
+		return nil
+	}
 	script, err := os.ReadFile(filepath.Join(r.bootFiles, "pxelinux.cfg", strings.ReplaceAll(m.mac, ":", "-")))
 	if err != nil {
 		return err
