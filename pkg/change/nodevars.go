@@ -104,6 +104,15 @@ func (s State) changedOwnVars() (changed []ownVar) {
 	return changed
 }
 
+// NodeVars returns the fields with variables of single nodes and node sets that an upgrade changes, such as
+// spec.nodeSets[0].vars.kubelet_max_pods.
+func NodeVars(s State) (fields []string) {
+	for _, v := range s.changedOwnVars() {
+		fields = append(fields, v.field)
+	}
+	return fields
+}
+
 // refusedOwnVars returns those of them that cannot change in a running cluster.
 func (s State) refusedOwnVars() (refused []Refusal) {
 	for _, v := range s.changedOwnVars() {

@@ -16,7 +16,7 @@ import (
 type world struct {
 	*rand.Rand
 	State
-	hosts int              // number of hosts so far
+	hosts int             // number of hosts so far
 	runs  map[string]runs // what the nodes really run, by the UIDs of their hosts
 	// systems has the patch levels that the operating systems really have, and half those to which a failed
 	// patch has begun to bring them, by the UIDs of the hosts.
