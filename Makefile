@@ -195,7 +195,7 @@ e2e-install: ## Part of e2e: an installation with plugins and its reset, each fa
 	go test ./pkg/tasks/seedregistry ./pkg/tasks/backup -tags e2e -count=1 -v -timeout 40m
 e2e-ansible: ## Part of e2e: Softwares on real Debian and RPM packages; the accelerations change no result of Ansible; kubespray's playbooks and lists
 	go test ./pkg/operate/play -tags integration -run RealPrefetch -count=1 -timeout 15m
-	go test ./pkg/inventory -tags kubespray -run 'Kubesprays|OnKubespray' -count=1
+	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./pkg/inventory ./pkg/admission -tags kubespray -run 'Kubesprays|OnKubespray' -count=1
 	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./pkg/upgrade ./pkg/secretvars ./test/recipes -tags kubespray -run OnKubespray -count=1 -timeout 40m
 	$(proved) software -files 'pkg/tasks/software pkg/tasks/playbook' -- \
 	  go test ./pkg/tasks/software -tags integration -run "Real|ModuleActions" -count=1 -timeout 40m

@@ -76,7 +76,8 @@ func (r *nodeRules) add(w demand) {
 	if ok && mac != "" {
 		r.taken(w, mac)
 	}
-	r.errs = r.errs.Also(validateRequirements(&w.Worker.HostRequirements).ViaField(w.path), validateNodeMetadata(&w.Worker.NodeMetadata).ViaField(w.path))
+	r.errs = r.errs.Also(validateRequirements(&w.Worker.HostRequirements).ViaField(w.path), validateNodeMetadata(&w.Worker.NodeMetadata).ViaField(w.path),
+		validateNodeVars(w.Worker.NodeVars).ViaField(w.path))
 	r.together(w)
 	if w.worker && w.saysNothing() && w.MACAddress == nil && !r.isMaster(w) {
 		r.problem(w.path, nothingAdvice, "worker %q has no host requirements", w.name)
@@ -167,6 +168,9 @@ func (r *nodeRules) together(w demand) {
 		}
 		if field, mine, theirs := contradicts(m.NodeMetadata, w.NodeMetadata); field != "" {
 			r.problem(w.path+"."+field, "a worker with a master's name is the same node: write it once", "%q contradicts spec.%s (%q)", theirs, m.path, mine)
+		}
+		if name, mine, theirs := otherVar(m.NodeVars, w.NodeVars); name != "" {
+			r.problem(w.path+".vars."+name, "a worker with a master's name is the same node: write it once", "%s contradicts spec.%s (%s)", theirs, m.path, mine)
 		}
 	}
 }

@@ -84,6 +84,7 @@ func validateSpec(s *v1alpha1.ProvisioningSpec) (errs *apis.FieldError) {
 		validateNodes(s),
 		validateSets(s),
 		validateOneHome(s),
+		validateSizeOfNodeVars(s),
 		validateSubnets(s),
 		validateImage(s.OSImage).ViaField("osImage"),
 		validateAccess(s),

@@ -112,7 +112,7 @@ func validateSet(s *v1alpha1.NodeSet) (errs *apis.FieldError) {
 	if s.Role != "" && !slices.Contains(roles, s.Role) {
 		errs = errs.Also(problem("role", "use control-plane, worker, or control-plane-worker for both", "%q is not a role", s.Role))
 	}
-	return errs.Also(validateNodeCounts(s.Count), validateSpread(s), validateRequirements(&s.HostRequirements), validateNodeMetadata(&s.NodeMetadata))
+	return errs.Also(validateNodeCounts(s.Count), validateSpread(s), validateRequirements(&s.HostRequirements), validateNodeMetadata(&s.NodeMetadata), validateNodeVars(s.NodeVars))
 }
 
 func validateNodeCounts(c v1alpha1.NodeCount) (errs *apis.FieldError) {

@@ -75,9 +75,11 @@ func SecretVars(was, is contract.Spec) (changed []string) {
 	return changed
 }
 
-func changedVars(was, is contract.Spec) []string {
+func changedVars(was, is contract.Spec) []string { return changedNames(was.AllVars(), is.AllVars()) }
+
+// changedNames returns the names, sorted, of the variables that differ.
+func changedNames(before, after map[string]json.RawMessage) []string {
 	changed := map[string]bool{}
-	before, after := was.AllVars(), is.AllVars()
 	for name, value := range before {
 		if !sameJSON(after[name], value) {
 			changed[name] = true

@@ -8,12 +8,13 @@ import (
 	"github.com/akraino-icn/bpa/pkg/upgrade"
 )
 
-// level is the Kubernetes version of a node, and its result of Request.Settings. begun is the version to
+// level is the Kubernetes version of a node, and the class of its variables. begun is the version to
 // which a run has begun to change the node; empty: no playbook has left it half changed. A node that is
 // half changed has no level that a request could have, so it is upgraded in any case.
 type level struct {
-	version, settings, begun string
-	patch                    patchState
+	version, begun string
+	settings       class
+	patch          patchState
 }
 
 // patchState is the state of a node's operating system.
@@ -27,15 +28,9 @@ const (
 
 func (l level) String() string { return l.version }
 
-// samePlaybook reports whether two levels are the same except for the state of the operating system.
-func (l level) samePlaybook(other level) bool {
-	l.patch = other.patch
-	return l == other
-}
-
 func (s State) level(n contract.Node) level {
-	version, settings := s.Installed.Level(n)
-	l := level{version: version, settings: settings}
+	version, _ := s.Installed.Level(n)
+	l := level{version: version, settings: s.classOf(n)}
 	if n.Target != nil {
 		l.begun = n.Target.Version
 	}
@@ -86,7 +81,7 @@ func (s State) levelOf(operation string) level {
 	switch o := contract.OperationOf(operation); {
 	case o.Has(contract.TaskSelectHosts), o.Pipeline == contract.PipelineRemove:
 		return s.joins(operation)
-	case s.mixed() || len(s.Installed.Nodes) == 0:
+	case s.mixed() || s.asRecorded():
 		return s.installedLevel()
 	}
 	return s.level(s.Installed.Nodes[0])
@@ -112,23 +107,22 @@ func (s State) joins(operation string) level {
 	}
 	return s.level(slices.MinFunc(planes, func(a, b contract.Node) int {
 		x, y := s.level(a), s.level(b)
-		return cmp.Or(upgrade.Compare(x.version, y.version), oneIf(x.settings == s.Wanted.Settings())-oneIf(y.settings == s.Wanted.Settings()))
+		return cmp.Or(upgrade.Compare(x.version, y.version), oneIf(x.settings == requested)-oneIf(y.settings == requested))
 	}))
 }
 
 func (s State) installedLevel() level {
-	r := s.Installed.Request
-	return level{version: r.KubernetesVersion, settings: r.Settings()}
+	return level{version: s.Installed.Request.KubernetesVersion, settings: recorded}
 }
 
 // at returns the request with this level. The variables of a level are known if they are those of the
 // record or of the spec. Otherwise, the spec was edited twice during an upgrade, and a new node gets the
 // variables of the record; the upgrade then gives it the requested ones. Variables in Secrets have always the
-// requested values, because there is no other value of them.
+// requested values, because there is no other value of them. giveVars does the same for the variables of nodes.
 func (s State) at(r contract.Request, l level) contract.Request {
 	was := s.Installed.Request
 	r.KubernetesVersion, r.Vars, r.Release = l.version, was.Vars, was.Release
-	if l.settings == s.Wanted.Settings() && l.settings != was.Settings() {
+	if l.settings == requested && s.Wanted.Settings() != was.Settings() {
 		r.Vars, r.Release = s.Wanted.Vars, s.Wanted.Release
 	}
 	if upgrade.SameRelease(r.Release, s.Wanted.Release) { // other Tasks of the same release
@@ -140,7 +134,7 @@ func (s State) at(r contract.Request, l level) contract.Request {
 // mixed reports whether the nodes have different versions or variables, or a playbook has left one half
 // changed. Patch levels do not count: they are no part of a request's inventory.
 func (s State) mixed() bool {
-	if len(s.Installed.Nodes) == 0 {
+	if s.asRecorded() {
 		return false
 	}
 	first := s.level(s.Installed.Nodes[0])

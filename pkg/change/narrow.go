@@ -19,8 +19,11 @@ func (s State) narrow() *contract.Narrow {
 		return nil
 	}
 	changed := changedVars(was, is)
+	if len(s.changedOwnVars()) > 0 { // a drain of all nodes is enough for both
+		return nil
+	}
 	for _, n := range s.Installed.Nodes {
-		if version, settings := s.Installed.Level(n); version != was.KubernetesVersion || settings != was.Settings() {
+		if version, settings := s.Installed.Level(n); version != was.KubernetesVersion || settings != was.SettingsOf(n) {
 			return nil
 		}
 		if onlyHalfPatched(n) {
@@ -37,7 +40,7 @@ func (s State) narrow() *contract.Narrow {
 	if len(changed) == 0 { // only operating systems are to be patched
 		return nil
 	}
-	narrow, ok := upgrade.NarrowOf(is.Release, slices.Compact(changed), was.AllVars(), is.AllVars())
+	narrow, ok := upgrade.NarrowOf(is.Release, slices.Compact(changed), withOwnVars(was), withOwnVars(is))
 	if !ok {
 		return nil
 	}

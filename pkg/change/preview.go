@@ -80,11 +80,10 @@ func (s State) after(step Step) State {
 // upgraded returns the state after the step has upgraded its nodes.
 func (s State) upgraded(step Step) State {
 	s.Installed.Draining = slices.DeleteFunc(slices.Clone(s.Installed.Draining), func(name string) bool { return slices.Contains(step.Upgrade, name) })
-	target := level{version: step.Request.KubernetesVersion, settings: step.Request.Settings()}
 	s.Installed.Nodes = slices.Clone(s.Installed.Nodes)
 	for i, n := range s.Installed.Nodes {
 		if slices.Contains(step.Upgrade, n.Name) {
-			s.Installed.Nodes[i].Version, s.Installed.Nodes[i].Settings, s.Installed.Nodes[i].Target = target.version, target.settings, nil
+			s.Installed.Nodes[i].Version, s.Installed.Nodes[i].Settings, s.Installed.Nodes[i].Target = step.Request.KubernetesVersion, step.Request.SettingsOf(n), nil
 			if step.Request.Upgrade.Narrow != nil {
 				s.Installed.Nodes[i].Target = n.Target.Unpatched()
 			}
@@ -94,7 +93,7 @@ func (s State) upgraded(step Step) State {
 		}
 	}
 	s.Installed.SettlePatched()
-	if slices.ContainsFunc(s.Installed.Nodes, func(n contract.Node) bool { return !s.level(n).samePlaybook(target) }) {
+	if slices.ContainsFunc(s.Installed.Nodes, func(n contract.Node) bool { level, _ := s.Installed.Lacks(n, step.Request); return level }) {
 		return s
 	}
 	s.Installed.Request = step.Request.Spec

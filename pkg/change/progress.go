@@ -58,7 +58,7 @@ func (s State) describeVersions() string {
 		groups[s.level(n)] = append(groups[s.level(n)], n.Name)
 	}
 	order := slices.SortedFunc(maps.Keys(groups), func(a, b level) int {
-		return cmp.Or(upgrade.Compare(b.version, a.version), oneIf(b.settings == s.Wanted.Settings())-oneIf(a.settings == s.Wanted.Settings()), cmp.Compare(a.settings, b.settings), cmp.Compare(a.begun, b.begun), cmp.Compare(a.patch, b.patch))
+		return cmp.Or(upgrade.Compare(b.version, a.version), oneIf(b.settings == requested)-oneIf(a.settings == requested), cmp.Compare(a.settings, b.settings), cmp.Compare(a.begun, b.begun), cmp.Compare(a.patch, b.patch))
 	})
 	patches := s.patches()
 	sameVersion := func(l level) bool {
@@ -72,7 +72,7 @@ func (s State) describeVersions() string {
 			text += ", other settings not complete"
 		case l.begun != "":
 			text += ", upgrade to " + l.begun + " not complete"
-		case sameVersion(l) && l.settings == s.Wanted.Settings():
+		case sameVersion(l) && l.settings == requested:
 			text += " with the requested settings"
 		case sameVersion(l):
 			text += " with earlier settings"

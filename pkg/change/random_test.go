@@ -16,8 +16,8 @@ import (
 type world struct {
 	*rand.Rand
 	State
-	hosts int              // number of hosts so far
-	runs  map[string]level // what the nodes really run, by the UIDs of their hosts
+	hosts int             // number of hosts so far
+	runs  map[string]runs // what the nodes really run, by the UIDs of their hosts
 	// systems has the patch levels that the operating systems really have, and half those to which a failed
 	// patch has begun to bring them, by the UIDs of the hosts.
 	systems, half map[string]string
@@ -27,8 +27,26 @@ type world struct {
 	ended          map[string]int // steps by operation and outcome
 }
 
+// runs is the version of a node, what its variables are (contract.Request.SettingsOf), and the version to which a
+// playbook has begun to change it.
+type runs struct{ version, settings, begun string }
+
+// runsOf returns what a node runs after a run with this request.
+func runsOf(r contract.Request, n contract.Node) runs {
+	return runs{version: r.KubernetesVersion, settings: r.SettingsOf(n)}
+}
+
+// says returns what the record says that a node runs.
+func (w *world) says(n contract.Node) runs {
+	r := runs{}
+	if r.version, r.settings = w.Installed.Level(n); n.Target != nil {
+		r.begun = n.Target.Version
+	}
+	return r
+}
+
 func newWorld(r *rand.Rand, ended map[string]int) *world {
-	w := &world{Rand: r, ended: ended, runs: map[string]level{}, systems: map[string]string{}, half: map[string]string{}}
+	w := &world{Rand: r, ended: ended, runs: map[string]runs{}, systems: map[string]string{}, half: map[string]string{}}
 	w.dirty, w.drained = map[string]bool{}, map[string]bool{}
 	w.State = State{Lost: map[string]bool{}, DrainSeconds: 60}
 	w.Wanted.KubernetesVersion = "1.33.5"
@@ -109,7 +127,9 @@ func (w *world) isMember(n contract.Node) bool {
 func (w *world) edit() {
 	r := &w.Wanted
 	r.Slots, r.Sets = slices.Clone(r.Slots), slices.Clone(r.Sets)
-	switch w.IntN(11) {
+	switch w.IntN(12) {
+	case 11:
+		w.editOwnVars()
 	case 8, 9, 10:
 		r.Patched = []string{"", "t1", "t2"}[w.IntN(3)]
 	case 6:
@@ -481,7 +501,7 @@ func (w *world) missing() string {
 		}
 	}
 	for _, n := range w.Installed.Nodes {
-		if len(w.refusedUpgrade()) == 0 && w.level(n) != (level{version: w.Wanted.KubernetesVersion, settings: w.Wanted.Settings()}) {
+		if len(w.refusedUpgrade()) == 0 && (w.level(n) != level{version: w.Wanted.KubernetesVersion, settings: requested} || w.requested(n) && w.runs[n.HostUID] != runsOf(w.Wanted, n)) {
 			return fmt.Sprintf("node %s has %v", n.Name, w.level(n))
 		}
 	}

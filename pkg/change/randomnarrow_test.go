@@ -43,11 +43,10 @@ func (w *world) checkConfigure(step Step) string {
 			return name + " needs a drain"
 		}
 	}
-	target := level{version: r.KubernetesVersion, settings: r.Settings()}
 	other := false
 	for _, node := range w.Installed.Nodes {
 		is := w.runs[node.HostUID]
-		other = other || is != target
+		other = other || is != runsOf(r, node)
 		switch {
 		case controlPlane(node.Roles) && w.lost(node), n.On == contract.OnAllNodes && w.lost(node):
 			return "the tasks may run on the lost node " + node.Name
@@ -75,7 +74,6 @@ func (w *world) checkConfigure(step Step) string {
 // configureAll does what the task does. A run that fails in the middle has marked all nodes.
 func (w *world) configureAll(step Step, succeeds bool) string {
 	request, n := step.Request, step.Request.Upgrade.Narrow
-	target := level{version: request.KubernetesVersion, settings: request.Settings()}
 	w.Installed.Nodes = slices.Clone(w.Installed.Nodes)
 	for i, node := range w.Installed.Nodes {
 		patch := ""
@@ -84,12 +82,12 @@ func (w *world) configureAll(step Step, succeeds bool) string {
 		}
 		if succeeds {
 			w.Installed.Nodes[i].Version, w.Installed.Nodes[i].Settings, w.Installed.Nodes[i].Target = "", "", node.Target.Unpatched()
-			w.runs[node.HostUID] = target
+			w.runs[node.HostUID] = runsOf(request, node)
 			continue
 		}
-		w.Installed.Nodes[i].Target = &contract.Target{Version: target.version, Settings: target.settings, Variables: n.Variables, Patch: patch}
+		w.Installed.Nodes[i].Target = &contract.Target{Version: request.KubernetesVersion, Settings: request.SettingsOf(node), Variables: n.Variables, Patch: patch}
 		half := w.runs[node.HostUID]
-		half.begun = target.version
+		half.begun = request.KubernetesVersion
 		w.runs[node.HostUID] = half
 	}
 	w.dirty = map[string]bool{}

@@ -13,7 +13,6 @@ import (
 func (w *world) checkUpgrade(step Step) string {
 	r := step.Request
 	planes := 0
-	target := level{version: r.KubernetesVersion, settings: r.Settings()}
 	for _, n := range w.Installed.Nodes {
 		switch {
 		case controlPlane(n.Roles) && w.lost(n):
@@ -22,14 +21,16 @@ func (w *world) checkUpgrade(step Step) string {
 			continue
 		case w.lost(n):
 			return "the lost node " + n.Name + " is upgraded"
-		case w.level(n) == target:
+		case w.says(n) == runsOf(r, n) && w.level(n).patch == patched:
 			return "node " + n.Name + " is upgraded twice"
+		case w.runs[n.HostUID] == runsOf(w.Wanted, n) && w.level(n).patch == patched:
+			return "node " + n.Name + " is drained although no edit concerns it"
 		}
 		planes += oneIf(controlPlane(n.Roles))
 	}
 	var begun []string
 	for _, n := range w.Installed.Nodes {
-		if w.drained[n.HostUID] && !controlPlane(n.Roles) && !w.lost(n) && upgrade.Compare(w.level(n).version, target.version) <= 0 {
+		if w.drained[n.HostUID] && !controlPlane(n.Roles) && !w.lost(n) && upgrade.Compare(w.level(n).version, r.KubernetesVersion) <= 0 {
 			begun = append(begun, n.Name)
 		}
 	}
@@ -59,9 +60,8 @@ func (w *world) checkUpgrade(step Step) string {
 
 // hasLevel reports whether all nodes of the step really have its version and variables.
 func (w *world) hasLevel(step Step) bool {
-	target := level{version: step.Request.KubernetesVersion, settings: step.Request.Settings()}
 	return !slices.ContainsFunc(w.Installed.Nodes, func(n contract.Node) bool {
-		return slices.Contains(step.Upgrade, n.Name) && w.runs[n.HostUID] != target
+		return slices.Contains(step.Upgrade, n.Name) && w.runs[n.HostUID] != runsOf(step.Request, n)
 	})
 }
 
@@ -70,7 +70,6 @@ func (w *world) hasLevel(step Step) bool {
 func (w *world) upgradeSome(step Step, succeeds bool) string {
 	nodes := step.Upgrade
 	request := step.Request
-	target := level{version: request.KubernetesVersion, settings: request.Settings()}
 	begun := !succeeds && w.IntN(3) > 0
 	if !succeeds {
 		if nodes = nodes[:0]; begun {
@@ -98,7 +97,7 @@ func (w *world) upgradeSome(step Step, succeeds bool) string {
 		}
 	}
 	w.Installed.Draining = slices.DeleteFunc(slices.Clone(w.Installed.Draining), func(name string) bool { return slices.Contains(nodes, name) })
-	same := !slices.ContainsFunc(w.Installed.Nodes, func(n contract.Node) bool { return !w.level(n).samePlaybook(target) })
+	same := !slices.ContainsFunc(w.Installed.Nodes, func(n contract.Node) bool { return w.says(n) != runsOf(request, n) })
 	if same && succeeds {
 		request.Upgrade = nil
 		w.Installed.Request, w.dirty = request.Spec, map[string]bool{}
@@ -121,7 +120,7 @@ func (w *world) begin(n *contract.Node, request contract.Request, lacksLevel, la
 		return fmt.Sprintf("node %s is half changed to %s and gets %s", n.Name, half.begun, request.KubernetesVersion)
 	}
 	if lacksLevel {
-		target.Version, target.Settings = request.KubernetesVersion, request.Settings()
+		target.Version, target.Settings = request.KubernetesVersion, request.SettingsOf(*n)
 		half.begun = request.KubernetesVersion
 		w.runs[n.HostUID] = half
 	}
@@ -142,8 +141,8 @@ func (w *world) finish(n *contract.Node, request contract.Request, lacksLevel, l
 		return fmt.Sprintf("node %s goes from %s to %s", n.Name, was, version)
 	}
 	if lacksLevel {
-		n.Version, n.Settings = version, request.Settings()
-		w.runs[n.HostUID] = level{version: version, settings: request.Settings()}
+		n.Version, n.Settings = version, request.SettingsOf(*n)
+		w.runs[n.HostUID] = runsOf(request, *n)
 	}
 	if lacksPatch {
 		n.Patched, w.systems[n.HostUID] = request.Upgrade.Patch, request.Upgrade.Patch
@@ -159,7 +158,7 @@ func (w *world) finish(n *contract.Node, request contract.Request, lacksLevel, l
 // join notes what new nodes run: what the request of their run says.
 func (w *world) join(fresh []contract.Node) {
 	for _, n := range fresh {
-		w.runs[n.HostUID] = w.installedLevel()
+		w.runs[n.HostUID] = runsOf(contract.Request{Spec: w.Installed.Request}, n)
 		w.systems[n.HostUID] = w.Installed.PatchOf(n)
 		delete(w.half, n.HostUID)
 	}
@@ -175,8 +174,7 @@ func (w *world) skew() string {
 		return "a node is half changed, and no upgrade is reported"
 	}
 	for _, n := range w.Installed.Nodes {
-		says := w.level(n)
-		says.patch = patched
+		says := w.says(n)
 		if is := w.runs[n.HostUID]; is != says {
 			return fmt.Sprintf("node %s runs %v, and the record says %v", n.Name, is, says)
 		}

@@ -18,7 +18,7 @@ func (s State) stepAt(l level, operation string, add []contract.Slot, addSets ma
 	was := s.Installed.Request
 	r.NetworkPlugin, r.PodSubnet, r.ServiceSubnet, r.Access = was.NetworkPlugin, was.PodSubnet, was.ServiceSubnet, was.Access
 	r = s.at(r, l)
-	r.Operation, r.Members, r.EtcdNext, r.Complete = operation, s.Installed.Stamped(r), s.Installed.EtcdNext, true
+	r.Operation, r.EtcdNext, r.Complete = operation, s.Installed.EtcdNext, true
 	r.Patched = s.Installed.Patched
 	r.Slots, r.Sets = nil, nil
 	for _, slot := range s.Wanted.Slots {
@@ -37,6 +37,8 @@ func (s State) stepAt(l level, operation string, add []contract.Slot, addSets ma
 	}
 	r.Slots = controlPlanesFirst(r.Slots)
 	r.Sets = s.sets(addSets, stays)
+	s.giveVars(&r, l.settings)
+	r.Members = s.Installed.Stamped(r)
 	return Step{Operation: operation, Request: r}
 }
 

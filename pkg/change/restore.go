@@ -27,9 +27,8 @@ func (s State) restore() Step {
 	for i, slot := range r.Slots { // a lost node may be pinned to another host now
 		j := slices.IndexFunc(s.Wanted.Slots, func(w contract.Slot) bool { return w.Name == slot.Name && slices.Contains(replace, w.Name) })
 		if j >= 0 {
-			roles := slot.Roles
 			r.Slots[i] = s.Wanted.Slots[j]
-			r.Slots[i].Roles = roles
+			r.Slots[i].Roles, r.Slots[i].Vars = slot.Roles, slot.Vars
 		}
 	}
 	for i, set := range r.Sets {

@@ -39,7 +39,7 @@ type ascent struct {
 
 // ascent returns the requested upgrade; nil: the nodes have what the spec requests, or it is refused.
 func (s State) ascent() *ascent {
-	if s.haveAll(level{version: s.Wanted.KubernetesVersion, settings: s.Wanted.Settings()}) || len(s.refusedUpgrade()) > 0 {
+	if s.haveAll(level{version: s.Wanted.KubernetesVersion, settings: requested}) || len(s.refusedUpgrade()) > 0 {
 		return nil
 	}
 	oldest, newest := s.versions()
@@ -50,7 +50,7 @@ func (s State) ascent() *ascent {
 	if len(a.path) > 1 && upgrade.SameMinor(newest, a.path[0]) && upgrade.Compare(newest, a.path[0]) > 0 {
 		a.path = slices.Concat([]string{newest}, a.path[1:]) // an earlier spec has requested a newer patch
 	}
-	a.hop = level{version: a.path[0], settings: s.Wanted.Settings()}
+	a.hop = level{version: a.path[0], settings: requested}
 	for _, n := range s.Installed.Nodes {
 		switch l := s.level(n); {
 		case l == a.hop || upgrade.Compare(l.version, a.hop.version) > 0:
@@ -85,7 +85,7 @@ func (s State) patchFirst(a *ascent) {
 	}
 	a.done += len(a.planes) + len(a.workers) - len(planes) - len(workers)
 	a.planes, a.workers, a.narrow = planes, workers, nil
-	a.hop.settings = s.Installed.Request.Settings()
+	a.hop.settings = recorded
 }
 
 func (s State) rules() upgrade.Rules {
@@ -114,7 +114,7 @@ func (s State) refusedUpgrade() []Refusal {
 	for _, name := range changedVars(s.Installed.Request, s.Wanted.Spec) {
 		refuse("spec.kubespray.vars."+name, upgrade.Variable(name))
 	}
-	return all
+	return append(all, s.refusedOwnVars()...)
 }
 
 // release returns the newest kubespray release that a node has, completely or in part. Names that are no versions count as old
@@ -122,7 +122,8 @@ func (s State) refusedUpgrade() []Refusal {
 func (s State) release() string {
 	newest := cmp.Or(s.Installed.Request.Release, contract.DefaultRelease)
 	for _, n := range s.Installed.Nodes {
-		all := []string{s.level(n).settings}
+		_, now := s.Installed.Level(n)
+		all := []string{now}
 		if halfChanged(n) && n.Target.Version != "" {
 			all = append(all, n.Target.Settings)
 		}

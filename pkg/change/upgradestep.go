@@ -77,9 +77,10 @@ func (s State) upgradeStep(operation string, a *ascent, nodes []contract.Node) S
 	step := s.step(operation, nil, nil, func(contract.Node) bool { return true })
 	r := &step.Request
 	r.KubernetesVersion, r.Vars, r.Release = a.hop.version, s.Wanted.Vars, s.Wanted.Release
-	if a.hop.settings != r.Settings() { // see patchFirst
+	if a.hop.settings != requested { // see patchFirst
 		r.Vars, r.SecretVars = s.Installed.Request.Vars, s.Installed.Request.SecretVars
 	}
+	s.giveVars(r, a.hop.settings)
 	r.Members = s.Installed.Stamped(*r)
 	for i := range r.Sets {
 		r.Sets[i].Standby = min(r.Sets[i].Standby, s.standby(r.Sets[i].Name))

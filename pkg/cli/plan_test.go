@@ -129,6 +129,9 @@ func TestPlanOfAnUpgrade(t *testing.T) {
 		"upgrade-variables": {"1.35.4", func(p *v1alpha1.Provisioning) {
 			p.Spec.Kubespray.Vars = map[string]apiextensionsv1.JSON{"a": {Raw: []byte("1")}}
 		}},
+		"upgrade-node-variables": {"1.35.4", func(p *v1alpha1.Provisioning) {
+			p.Spec.NodeSets[0].Vars = map[string]apiextensionsv1.JSON{"kubelet_max_pods": {Raw: []byte("250")}}
+		}},
 		"configure": {"1.35.4", func(p *v1alpha1.Provisioning) {
 			p.Spec.Kubespray.Vars = map[string]apiextensionsv1.JSON{"dns_memory_limit": {Raw: []byte(`"400Mi"`)}}
 		}},

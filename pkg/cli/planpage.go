@@ -36,6 +36,7 @@ func (v *planView) page() string {
 	}
 	b.WriteString(v.upgrade())
 	b.WriteString(v.secrets())
+	b.WriteString(v.nodeVars())
 	b.WriteString(v.losses())
 	if len(v.NotApplied) > 0 {
 		fmt.Fprintf(&b, "\nNot applied to the installed cluster:\n  %s\n", strings.Join(v.NotApplied, "\n  "))

@@ -63,6 +63,10 @@ func (v *planView) upgrade() string {
 	if u == nil {
 		return ""
 	}
+	whose := "all nodes"
+	if len(v.NodeVars) > 0 {
+		whose = "the nodes above"
+	}
 	text, verb := fmt.Sprintf("\nUpgrade. Versions of the nodes: %s.", u.Versions), "upgrades"
 	switch {
 	case len(u.Variables) > 0:
@@ -71,7 +75,7 @@ func (v *planView) upgrade() string {
 		verb = "patches"
 		text = fmt.Sprintf("\nPatch %s: all nodes get newer OS packages, and reboot if they need it. Versions of the nodes: %s.", clean(u.Patch), u.Versions)
 	case len(u.Path) == 1 && u.Path[0] == u.From:
-		text = fmt.Sprintf("\nUpgrade: all nodes get the requested settings, at Kubernetes %s.", u.From)
+		text = fmt.Sprintf("\nUpgrade: %s get the requested settings, at Kubernetes %s.", whose, u.From)
 	case len(u.Path) > 0:
 		text = fmt.Sprintf("\nUpgrade: %s -> %s. Versions of the nodes: %s.", u.From, strings.Join(u.Path, " -> "), u.Versions)
 	}

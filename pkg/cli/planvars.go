@@ -81,6 +81,14 @@ func (v *planView) addSecretVars(seen plan.Seen) {
 	v.Note += seen.Vars
 }
 
+// nodeVars lists the variables of nodes and node sets that change, as text.
+func (v *planView) nodeVars() string {
+	if len(v.NodeVars) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\nVariables of single nodes and node sets that change: %s.\n", strings.Join(v.NodeVars, ", "))
+}
+
 // secrets lists these variables, as text.
 func (v *planView) secrets() string {
 	if len(v.SecretVars) == 0 {

@@ -32,6 +32,8 @@ type planView struct {
 	Upgrade *plannedUpgrade `json:"upgrade,omitempty"`
 	// SecretVars are the names of the variables that have other values in Secrets than the installed cluster.
 	SecretVars []string `json:"secretVars,omitempty"`
+	// NodeVars are the variables of single nodes and node sets that the upgrade changes, as fields of the spec.
+	NodeVars []string `json:"nodeVars,omitempty"`
 	// NotApplied are the parts of the spec that are not applied to the installed cluster.
 	NotApplied []string `json:"notApplied,omitempty"`
 	// NoFit explains why there is no host for a new node.
@@ -167,6 +169,7 @@ func (v *planView) add(seen *plan.Seen, p *v1alpha1.Provisioning, all []hosts.Ho
 	v.addSteps(steps, *seen, all)
 	v.addPluginChange(seen.PluginChange())
 	v.addUpgrade(state, after, steps)
+	v.NodeVars = change.NodeVars(state)
 	v.lose(state, after)
 	v.NotApplied = nil
 	for _, r := range change.Refused(after) { // with the nodes that cannot leave or move

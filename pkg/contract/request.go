@@ -217,6 +217,8 @@ type Slot struct {
 	// Taints are what the Node has from when it joins, such as "example.org/gpu=yes:NoSchedule". The digest does not depend
 	// on them: the controller keeps those of running nodes in step.
 	Taints []string `json:"taints,omitempty"`
+	// Vars are kubespray variables of this node. See VarsOf.
+	Vars map[string]json.RawMessage `json:"vars,omitempty"`
 }
 
 // Set is a number of nodes with the same requirements. The name of a node is the set's name, a dash and a
@@ -231,6 +233,8 @@ type Set struct {
 	Needs
 	Spread *Spread  `json:"spread,omitempty"`
 	Taints []string `json:"taints,omitempty"` // as in Slot
+	// Vars are kubespray variables of each node of the set.
+	Vars map[string]json.RawMessage `json:"vars,omitempty"`
 }
 
 // Spread describes how the nodes of a set are distributed over domains. A domain is a value of the
@@ -361,7 +365,7 @@ type Node struct {
 	// of Request.Members have it. Empty: the node is not a member, or its name is not known.
 	Etcd string `json:"etcd,omitempty"`
 	// Version is the node's Kubernetes version, without a leading v, and Settings the kubespray release
-	// and the digest of the variables with which it was last upgraded (Request.Settings). Only the nodes of Installed and of
+	// and the digest of the variables with which it was last upgraded (Request.SettingsOf). Only the nodes of Installed and of
 	// Request.Members have them. Empty: those of Installed.Request. After a restore of a backup that was made
 	// with other variables, Settings of the control planes differs from all digests.
 	Version  string `json:"version,omitempty"`

@@ -20,7 +20,7 @@ const DefaultRelease = "v2.31.0"
 // DefaultRelease. It never changes, because records of clusters contain such digests.
 const unnamedRelease = "v2.31.0"
 
-// Settings returns a digest of Vars and SecretVars. It does not depend on spaces and on the order of keys. Another
+// Settings returns a digest of Vars and SecretVars, which are those of a node without own variables. It does not depend on spaces and on the order of keys. Another
 // release than unnamedRelease precedes it, as "v2.32.0/DIGEST": the release decides on the versions of
 // the components, too.
 func (s Spec) Settings() string {
@@ -104,7 +104,7 @@ func (i Installed) Level(n Node) (version, settings string) {
 		version = i.Request.KubernetesVersion
 	}
 	if settings == "" {
-		settings = i.Request.Settings()
+		settings = i.Request.SettingsOf(n)
 	}
 	return version, settings
 }
@@ -130,16 +130,14 @@ func (i *Installed) SettlePatched() {
 	}
 }
 
-// Stamped returns the nodes as they are to be stored together with the request. If its version or its
-// variables differ from those of Installed.Request, each node gets its own version and variables, which
-// would otherwise be those of the new request.
+// Stamped returns the nodes as they are to be stored together with the request. A node whose version or variables differ
+// from those of the request gets its own ones, which would otherwise be those of the request.
 func (i Installed) Stamped(r Request) []Node {
 	nodes := slices.Clone(i.Nodes)
-	if i.Request.KubernetesVersion == r.KubernetesVersion && i.Request.Settings() == r.Settings() {
-		return nodes
-	}
-	for n := range nodes {
-		nodes[n].Version, nodes[n].Settings = i.Level(nodes[n])
+	for n, node := range nodes {
+		if i.Request.KubernetesVersion != r.KubernetesVersion || i.Request.SettingsOf(node) != r.SettingsOf(node) {
+			nodes[n].Version, nodes[n].Settings = i.Level(node)
+		}
 	}
 	return nodes
 }

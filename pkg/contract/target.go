@@ -4,7 +4,7 @@ import "slices"
 
 // Target is what a run has begun to give to a node.
 type Target struct {
-	// Version is a Kubernetes version and Settings a result of Request.Settings. Empty: no playbook has
+	// Version is a Kubernetes version and Settings a result of Request.SettingsOf. Empty: no playbook has
 	// begun to change the node.
 	Version  string `json:"version,omitempty"`
 	Settings string `json:"settings,omitempty"`
@@ -33,7 +33,7 @@ func (i Installed) Lacks(n Node, r Request) (level, patch bool) {
 		begun = *n.Target
 	}
 	version, settings := i.Level(n)
-	level = begun.Version != "" || version != r.KubernetesVersion || settings != r.Settings()
+	level = begun.Version != "" || version != r.KubernetesVersion || settings != r.SettingsOf(n)
 	patch = r.Upgrade != nil && r.Upgrade.Patch != "" && (begun.Patch != "" || i.PatchOf(n) != r.Upgrade.Patch)
 	return level, patch
 }

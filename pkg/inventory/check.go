@@ -169,6 +169,9 @@ func (c *checked) checkNodes() error {
 		if err := checkEtcd(node, etcd); err != nil {
 			return err
 		}
+		if err := c.checkOwnVars(node); err != nil {
+			return fmt.Errorf("node %q: %w", node.Name, err)
+		}
 		c.addresses[node.Name], owners[ip] = ip, node.Name
 		if slices.Contains(node.Roles, contract.RoleControlPlane) {
 			masters++
@@ -274,12 +277,19 @@ func checkEtcd(node contract.Node, owners map[string]string) error {
 
 func (c *checked) checkVars() error {
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(c.request.Vars)), slices.Collect(maps.Keys(c.request.SecretVars)), slices.Collect(maps.Keys(c.request.PluginVars))) {
-		if !variable.MatchString(name) {
-			return fmt.Errorf("kubespray variable %q: the name does not match %s", name, variable)
+		if err := checkVar(name); err != nil {
+			return err
 		}
-		if slices.ContainsFunc(connection, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
-			return fmt.Errorf("kubespray variable %q is not allowed: set the connection to nodes in spec.ssh", name)
-		}
+	}
+	return nil
+}
+
+func checkVar(name string) error {
+	if !variable.MatchString(name) {
+		return fmt.Errorf("kubespray variable %q: the name does not match %s", name, variable)
+	}
+	if slices.ContainsFunc(connection, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
+		return fmt.Errorf("kubespray variable %q is not allowed: set the connection to nodes in spec.ssh", name)
 	}
 	return nil
 }

@@ -72,6 +72,10 @@ func hostsINI(c checked, etcd, notes []string) []byte {
 		if taints := c.request.TaintsOf(node); len(taints) > 0 { // before the network plugin makes the node Ready, so that no pod comes first
 			fmt.Fprintf(&b, ` node_taints="['%s']"`, strings.Join(taints, "','"))
 		}
+		own, _ := c.ownVars(node) // checkOwnVars has seen that there is no error
+		for _, variable := range own {
+			b.WriteString(" " + variable)
+		}
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "\n[all:vars]\nansible_user=%s\nansible_port=%d\n", c.request.SSHUser, c.request.SSHPort)

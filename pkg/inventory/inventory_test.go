@@ -73,6 +73,13 @@ func TestRenderGolden(t *testing.T) {
 		{"moving-address", request(func(r *contract.Request) {
 			r.API = &contract.API{Address: "10.60.0.5", Port: 6443, Virtual: true}
 		}), []contract.Node{both("m-1", "10.60.0.1")}},
+		{"variables-of-nodes", request(func(r *contract.Request) {
+			r.Vars = map[string]json.RawMessage{"kubelet_max_pods": json.RawMessage("110")}
+			r.Slots = []contract.Slot{{Name: "m-1", Vars: map[string]json.RawMessage{"kubelet_max_pods": json.RawMessage("60")}}, {Name: "s-1", Vars: map[string]json.RawMessage{"of_another": json.RawMessage("1")}}}
+			r.Sets = []contract.Set{{Name: "s", Taints: []string{"b=:PreferNoSchedule"}, Vars: map[string]json.RawMessage{
+				"kubelet_max_pods": json.RawMessage("250"), "text": json.RawMessage(`"it's {{ x }} # \"ü\" 007"`), "nested": json.RawMessage(`{"b":[true,null,"1.0"],"a":{}}`),
+			}}}
+		}), []contract.Node{both("m-1", "10.60.0.1"), {Name: "s-1", Set: "s", Roles: []string{contract.RoleWorker}, Address: "10.60.0.2"}, worker("w-1", "10.60.0.3")}},
 		{"taints", request(func(r *contract.Request) {
 			r.Slots = []contract.Slot{{Name: "m-1", Taints: []string{"example.org/a=:NoExecute"}}, {Name: "s-1", Taints: []string{"of-another=:NoExecute"}}}
 			r.Sets = []contract.Set{{Name: "s", Taints: []string{"example.org/gpu=yes:NoSchedule", "b=:PreferNoSchedule"}}}
@@ -139,6 +146,13 @@ func TestRenderRefuses(t *testing.T) {
 		{name: "taint with a quote", change: func(r *contract.Request) {
 			r.Slots = []contract.Slot{{Name: "m-1", Taints: []string{"a=b']\" ansible_connection=local:NoSchedule"}}}
 		}, want: `node "m-1": its taint "a=b']\" ansible_connection=local:NoSchedule" is not like example.org/gpu=yes:NoSchedule`},
+		{name: "variable of a node that is BPA's", change: ownVar("ip", `"10.0.0.1"`), want: `node "m-1": kubespray variable "ip" is not allowed for one node`},
+		{name: "mirrors of a node", change: ownVar("containerd_registries_mirrors", "[]"), want: "not allowed for one node"},
+		{name: "connection by a variable of a node", change: ownVar("ansible_connection", `"local"`), want: "spec.ssh"},
+		{name: "name of a variable of a node", change: ownVar("a=1 b", "1"), want: "does not match"},
+		{name: "value of a variable of a node", change: ownVar("a", "{"), want: `node "m-1": the value of a is not JSON`},
+		{name: "two values of a variable of a node", change: ownVar("a", "1 2"), want: "more than one value"},
+		{name: "depth of a variable of a node", change: ownVar("a", strings.Repeat("[", 101)+strings.Repeat("]", 101)), want: "nested more than 100 deep"},
 		{name: "port", change: func(r *contract.Request) { r.SSHPort = 70000 }, want: "SSH port 70000"},
 		{name: "the address of the API servers is that of a node", change: func(r *contract.Request) {
 			r.API = &contract.API{Address: "10.60.0.2", Port: 6443, Virtual: true}

@@ -119,6 +119,9 @@ func ChangeDaemonSets(names []string, vars map[string]json.RawMessage) []string 
 
 func unique(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
+// NeedsNoDrain reports whether a variable is one of NarrowVariables.
+func NeedsNoDrain(name string) bool { return narrowRow(name) != nil }
+
 func narrowRow(name string) *Narrow {
 	i := slices.IndexFunc(NarrowVariables, func(n Narrow) bool { return slices.Contains(n.Names, name) })
 	if i < 0 {

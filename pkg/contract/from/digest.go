@@ -50,6 +50,7 @@ type slotIdentity struct {
 	Roles []string `json:"roles"`
 	MAC   string   `json:"mac,omitempty"`
 	contract.Needs
+	Vars map[string]json.RawMessage `json:"vars,omitempty"`
 }
 
 // setIdentity has the fields of a node set that define the cluster. The number of standby hosts is
@@ -59,7 +60,8 @@ type setIdentity struct {
 	Roles  []string `json:"roles"`
 	Active int      `json:"active"`
 	contract.Needs
-	Spread *contract.Spread `json:"spread,omitempty"`
+	Spread *contract.Spread           `json:"spread,omitempty"`
+	Vars   map[string]json.RawMessage `json:"vars,omitempty"`
 }
 
 func identityOf(r contract.Request) identity {
@@ -69,11 +71,11 @@ func identityOf(r contract.Request) identity {
 		PodSubnet: r.PodSubnet, ServiceSubnet: r.ServiceSubnet, Vars: r.Vars, SecretVars: r.SecretVars, API: r.API,
 	}
 	for _, s := range r.Slots {
-		id.Slots = append(id.Slots, slotIdentity{s.Name, s.Roles, s.MAC, s.Needs})
+		id.Slots = append(id.Slots, slotIdentity{s.Name, s.Roles, s.MAC, s.Needs, s.Vars})
 	}
 	for _, s := range r.Sets {
 		if s.Active > 0 {
-			id.Sets = append(id.Sets, setIdentity{s.Name, s.Roles, s.Active, s.Needs, s.Spread})
+			id.Sets = append(id.Sets, setIdentity{s.Name, s.Roles, s.Active, s.Needs, s.Spread, s.Vars})
 		}
 	}
 	return id

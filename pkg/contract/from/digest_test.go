@@ -218,3 +218,24 @@ func TestInputsOfTheDefaultSecret(t *testing.T) {
 		t.Errorf("%s, want %s (%v, %v)", got, want, err1, err2)
 	}
 }
+
+// The variables of a named node, and those of a set with nodes, define the cluster. Those of a set with only standby hosts
+// do not.
+func TestDigestDependsOnVariablesOfNodes(t *testing.T) {
+	digest := func(slot, set string) string {
+		spec := strings.Replace(strings.Replace(setsSpec, "{mac-address:", "{"+slot+"mac-address:", 1), set, set+", vars: {a: 1}", 1)
+		got, err := Digest(requestOf(t, written(t, spec)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	was, err := Digest(requestOf(t, written(t, setsSpec)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	master, set, standby := digest("vars: {a: 1}, ", "none"), digest("", "name: a"), digest("", "name: s")
+	if master == was || set == was || master == set || standby != was {
+		t.Errorf("digests: %s without, %s of a master, %s of a set, %s of a set with only standby hosts", was, master, set, standby)
+	}
+}

@@ -63,6 +63,9 @@ var edits = map[string][]edit{
 			s.NodeSets[0].Labels, s.NodeSets[0].Taints = map[string]string{"pool": "a"}, []v1alpha1.NodeTaint{{Key: "a", Effect: "NoSchedule"}}
 		}},
 		{applied, func(s *v1alpha1.ProvisioningSpec) {
+			s.NodeSets[0].Vars = map[string]apiextensionsv1.JSON{"x": {Raw: []byte("1")}}
+		}},
+		{applied, func(s *v1alpha1.ProvisioningSpec) {
 			s.NodeSets = append(s.NodeSets, v1alpha1.NodeSet{Name: "spare", Count: v1alpha1.NodeCount{Standby: 1}})
 		}},
 		{refused, func(s *v1alpha1.ProvisioningSpec) { s.NodeSets[0].Role = v1alpha1.RoleControlPlane }},

@@ -2,11 +2,13 @@ package from
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,7 +18,7 @@ import (
 
 func makeSlots(wanted []v1alpha1.Slot) (slots []contract.Slot, err error) {
 	for _, s := range wanted {
-		slot := contract.Slot{Name: s.Name, Roles: makeRoles(s.ControlPlane, s.Worker), MAC: string(s.MAC), Taints: makeTaints(s.Taints)}
+		slot := contract.Slot{Name: s.Name, Roles: makeRoles(s.ControlPlane, s.Worker), MAC: string(s.MAC), Taints: makeTaints(s.Taints), Vars: makeVars(s.Vars)}
 		if slot.Needs, err = makeNeeds(&s.HostRequirements); err != nil {
 			return nil, fmt.Errorf("node %s: %w", s.Name, err)
 		}
@@ -29,7 +31,7 @@ func makeSets(wanted []v1alpha1.NodeSet) (sets []contract.Set, err error) {
 	for _, s := range wanted {
 		set := contract.Set{
 			Name: s.Name, Roles: makeRoles(s.Role.ControlPlane(), s.Role.Worker()), Active: int(s.Count.Active), Standby: int(s.Count.Standby),
-			Taints: makeTaints(s.Taints),
+			Taints: makeTaints(s.Taints), Vars: makeVars(s.Vars),
 		}
 		if s.TopologyKey != "" {
 			set.Spread = &contract.Spread{TopologyKey: s.TopologyKey, MaxSkew: max(int(s.MaxSkew), 1), Soft: s.WhenUnsatisfiable == corev1.ScheduleAnyway}
@@ -48,6 +50,17 @@ func makeTaints(wanted []v1alpha1.NodeTaint) (taints []string) {
 		taints = append(taints, t.Key+"="+t.Value+":"+string(t.Effect))
 	}
 	return taints
+}
+
+// makeVars returns variables of kubespray; nil: there are none.
+func makeVars(wanted map[string]apiextensionsv1.JSON) (vars map[string]json.RawMessage) {
+	for name, value := range wanted {
+		if vars == nil {
+			vars = map[string]json.RawMessage{}
+		}
+		vars[name] = json.RawMessage(value.Raw)
+	}
+	return vars
 }
 
 // makeRoles returns the roles in the order that contract.Slot requires: control-plane, then worker.

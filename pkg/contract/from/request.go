@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -112,12 +111,7 @@ func Provisioning(p *v1alpha1.Provisioning, site settings.Depot) (contract.Reque
 	if request.Sets, err = makeSets(p.Spec.Sets()); err != nil {
 		return contract.Request{}, err
 	}
-	for name, value := range p.Spec.Kubespray.Vars {
-		if request.Vars == nil {
-			request.Vars = map[string]json.RawMessage{}
-		}
-		request.Vars[name] = json.RawMessage(value.Raw)
-	}
+	request.Vars = makeVars(p.Spec.Kubespray.Vars)
 	request.Plugins, _ = Plugins(&p.Spec, AnyHost) // with a problem, there are none: see PluginProblem
 	request.AddPlugins(request.Plugins)
 	return request, nil

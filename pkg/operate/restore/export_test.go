@@ -21,3 +21,8 @@ func CheckBackup(ctx context.Context, open func(context.Context) (io.ReadCloser,
 	}
 	return checkBackup(opened, request, planes)
 }
+
+// OtherSettings is otherSettings.
+func OtherSettings(before contract.Installed, request contract.Request) string {
+	return otherSettings(before, request)
+}

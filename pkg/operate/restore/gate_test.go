@@ -165,6 +165,23 @@ func TestRestoreWithOtherVariables(t *testing.T) {
 	}
 }
 
+// Variables of a control plane that are the same as when the backup was made are not applied again.
+func TestRestoreWithVariablesOfANode(t *testing.T) {
+	for _, changed := range []bool{false, true} {
+		r := newRestore(t, true, 1)
+		before := r.Now()
+		before.Request.Slots = []contract.Slot{{Name: "master-1", Vars: map[string]json.RawMessage{"a": json.RawMessage("1")}}}
+		request := contract.Request{Spec: before.Request}
+		request.Slots = slices.Clone(request.Slots)
+		if changed {
+			request.Slots[0].Vars = nil
+		}
+		if got := restore.OtherSettings(before, request); (got != "") != changed {
+			t.Errorf("changed %t: settings after the restore %q", changed, got)
+		}
+	}
+}
+
 func TestCheckBackup(t *testing.T) {
 	for version, says := range map[string]string{
 		"1.35.4": "", "1.35.3": "", "": "",

@@ -185,7 +185,7 @@ func (r *restoration) prove(ctx context.Context) error {
 func otherSettings(before contract.Installed, request contract.Request) string {
 	for _, n := range node.ControlPlanes(before.Nodes) {
 		version, settings := before.Level(n)
-		if n.Target != nil || version != request.KubernetesVersion || settings != request.Settings() {
+		if n.Target != nil || version != request.KubernetesVersion || settings != request.SettingsOf(n) {
 			return request.Settings() + "+" + path.Base(settings)
 		}
 	}

@@ -180,7 +180,7 @@ func (c *configurer) apply(ctx context.Context) error {
 func (c *configurer) begin(ctx context.Context) error {
 	return c.members.Change(ctx, func(next *contract.Installed) {
 		for i, n := range next.Nodes {
-			target := &contract.Target{Version: c.in.Request.KubernetesVersion, Settings: c.in.Request.Settings(), Variables: c.narrow.Variables}
+			target := &contract.Target{Version: c.in.Request.KubernetesVersion, Settings: c.in.Request.SettingsOf(n), Variables: c.narrow.Variables}
 			if n.Target != nil {
 				target.Variables, target.Patch = session.With(n.Target.Variables, target.Variables), n.Target.Patch
 			}

@@ -51,11 +51,11 @@ func (u *upgrader) gateBefore(ctx context.Context) error {
 // other variables than those of the request. The present ones may repair them, so the gate does not wait
 // for them. If the failed upgrade was to the same ones, a user must repair the node first.
 func (u *upgrader) repairable(ready map[string]bool) (dead []string) {
-	other := func(t *contract.Target) bool {
-		return t != nil && t.Version != "" && len(t.Variables) == 0 && (t.Version != u.in.Request.KubernetesVersion || t.Settings != u.in.Request.Settings())
+	other := func(n contract.Node, t *contract.Target) bool {
+		return t != nil && t.Version != "" && len(t.Variables) == 0 && (t.Version != u.in.Request.KubernetesVersion || t.Settings != u.in.Request.SettingsOf(n))
 	}
 	for _, n := range u.members.Now.Nodes {
-		if isReady, there := ready[n.Name]; there && !isReady && session.HasName(u.batch, n.Name) && other(n.Target) {
+		if isReady, there := ready[n.Name]; there && !isReady && session.HasName(u.batch, n.Name) && other(n, n.Target) {
 			dead = append(dead, n.Name)
 		}
 	}

@@ -99,7 +99,7 @@ func (u *upgrader) last() string {
 }
 
 // begin records that a run begins to change these nodes: until they work again, they are half changed.
-func (u *upgrader) begin(ctx context.Context, nodes []contract.Node, begun func(*contract.Target)) error {
+func (u *upgrader) begin(ctx context.Context, nodes []contract.Node, begun func(contract.Node, *contract.Target)) error {
 	return u.members.Change(ctx, func(next *contract.Installed) {
 		for i, n := range next.Nodes {
 			if !session.HasName(nodes, n.Name) {
@@ -109,7 +109,7 @@ func (u *upgrader) begin(ctx context.Context, nodes []contract.Node, begun func(
 			if n.Target != nil {
 				target = *n.Target
 			}
-			begun(&target)
+			begun(n, &target)
 			next.Nodes[i].Target = &target
 		}
 	})
@@ -123,7 +123,7 @@ func (u *upgrader) mark(ctx context.Context, names []string) error {
 				continue
 			}
 			if !u.atLevel(n.Name) {
-				next.Nodes[i].Version, next.Nodes[i].Settings = u.in.Request.KubernetesVersion, u.in.Request.Settings()
+				next.Nodes[i].Version, next.Nodes[i].Settings = u.in.Request.KubernetesVersion, u.in.Request.SettingsOf(n)
 			}
 			if !u.atPatch(n.Name) {
 				next.Nodes[i].Patched = u.in.Request.Upgrade.Patch

@@ -34,8 +34,10 @@ type noted struct {
 	Nodes    []string `json:"nodes"`
 	Version  string   `json:"version"`
 	Settings string   `json:"settings"`
-	Patch    string   `json:"patch,omitempty"`
-	Work     string   `json:"work"`
+	// Own are the settings of nodes with variables of their own, by name.
+	Own   map[string]string `json:"own,omitempty"`
+	Patch string            `json:"patch,omitempty"`
+	Work  string            `json:"work"`
 	// Names are the first ones of the workloads, and More is the number of the others.
 	Names []string `json:"names"`
 	More  int      `json:"more,omitempty"`
@@ -60,7 +62,8 @@ func (u *upgrader) readNoted(ctx context.Context) error {
 // not complete. It does nothing in a further attempt for the same batch: there, a workload may wait
 // for a node that is cordoned.
 func (u *upgrader) endBatch(ctx context.Context) error {
-	same := u.noted.Version == u.in.Request.KubernetesVersion && u.noted.Settings == u.in.Request.Settings() && u.noted.Patch == u.in.Request.Upgrade.Patch
+	same := u.noted.Version == u.in.Request.KubernetesVersion && u.noted.Settings == u.in.Request.Settings() && u.noted.Patch == u.in.Request.Upgrade.Patch &&
+		maps.Equal(u.noted.Own, u.noteOwn())
 	if len(u.batch) == 0 || same && len(session.Without(session.Names(u.batch), u.noted.Nodes)) == 0 {
 		return nil
 	}
@@ -73,6 +76,21 @@ func (u *upgrader) endBatch(ctx context.Context) error {
 		known.Err = fmt.Errorf("%s not changed, because an earlier batch is not complete. %w", session.JoinNames(u.batch), known.Err)
 	}
 	return err
+}
+
+// noteOwn returns noted.Own after the batch is noted: with those of its nodes that have variables of their own.
+func (u *upgrader) noteOwn() map[string]string {
+	all := maps.Clone(u.noted.Own)
+	for _, n := range u.batch {
+		delete(all, n.Name)
+		if own := u.in.Request.SettingsOf(n); own != u.in.Request.Settings() {
+			if all == nil {
+				all = map[string]string{}
+			}
+			all[n.Name] = own
+		}
+	}
+	return all
 }
 
 // note stores which workloads are available before the nodes are drained. Those that were available
@@ -88,7 +106,7 @@ func (u *upgrader) note(ctx context.Context) error {
 	if len(lacking) > 0 {
 		fmt.Fprintf(u.ports.Log, "  not available before the upgrade, so not waited for: %s\n", listStates(lacking, 10))
 	}
-	u.noted = noted{Nodes: session.With(u.noted.Nodes, session.Names(u.batch)), Version: u.in.Request.KubernetesVersion, Settings: u.in.Request.Settings(),
+	u.noted = noted{Nodes: session.With(u.noted.Nodes, session.Names(u.batch)), Version: u.in.Request.KubernetesVersion, Settings: u.in.Request.Settings(), Own: u.noteOwn(),
 		Patch: u.in.Request.Upgrade.Patch, Work: u.work(), Names: session.With(u.noted.Names, names)}
 	if len(u.noted.Names) == 0 {
 		return nil

@@ -129,7 +129,7 @@ func (u *upgrader) patch(ctx context.Context) (succeeded []contract.Node, err er
 	if len(u.behind) > 0 {
 		percent = checkFrom - 1
 	}
-	if err := u.begin(ctx, u.unpatched, func(t *contract.Target) { t.Patch = u.in.Request.Upgrade.Patch }); err != nil {
+	if err := u.begin(ctx, u.unpatched, func(_ contract.Node, t *contract.Target) { t.Patch = u.in.Request.Upgrade.Patch }); err != nil {
 		return nil, err
 	}
 	u.progress.Set(percent, "Patch the operating system of "+session.Count(len(u.unpatched), "node"))

@@ -73,8 +73,8 @@ func (u *upgrader) play(ctx context.Context) error {
 	if err != nil {
 		return task.Because(contract.ReasonInternal, err)
 	}
-	err = u.begin(ctx, u.behind, func(t *contract.Target) {
-		t.Version, t.Settings, t.Variables = in.Request.KubernetesVersion, in.Request.Settings(), nil
+	err = u.begin(ctx, u.behind, func(n contract.Node, t *contract.Target) {
+		t.Version, t.Settings, t.Variables = in.Request.KubernetesVersion, in.Request.SettingsOf(n), nil
 	})
 	if err != nil {
 		return err

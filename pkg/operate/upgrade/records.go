@@ -40,9 +40,9 @@ func (u *Records) Left(name string) bool { return !u.u.upgraded(name) }
 // Begin stores that a playbook, a patch or both begin to change this node.
 func (u *Records) Begin(ctx context.Context, node contract.Node) error {
 	request := u.u.in.Request
-	return u.u.begin(ctx, []contract.Node{node}, func(t *contract.Target) {
+	return u.u.begin(ctx, []contract.Node{node}, func(n contract.Node, t *contract.Target) {
 		if !u.u.atLevel(node.Name) {
-			t.Version, t.Settings, t.Variables = request.KubernetesVersion, request.Settings(), nil
+			t.Version, t.Settings, t.Variables = request.KubernetesVersion, request.SettingsOf(n), nil
 		}
 		if !u.u.atPatch(node.Name) {
 			t.Patch = request.Upgrade.Patch

@@ -84,9 +84,20 @@ func (u *upgrader) hop() string {
 	r := u.in.Request
 	name := fmt.Sprintf("etcd-%s-to-%s", r.Upgrade.From, r.KubernetesVersion)
 	if r.Upgrade.From == r.KubernetesVersion {
-		name += fmt.Sprintf("-%x", sha256.Sum256([]byte(r.Settings())))[:9]
+		name += fmt.Sprintf("-%x", sha256.Sum256([]byte(u.planeSettings())))[:9]
 	}
 	return name
+}
+
+// planeSettings returns what all control planes get: Request.Settings if none has variables of its own.
+func (u *upgrader) planeSettings() string {
+	all := u.in.Request.Settings()
+	for _, n := range node.ControlPlanes(u.members.Now.Nodes) {
+		if own := u.in.Request.SettingsOf(n); own != u.in.Request.Settings() {
+			all += " " + n.Name + " " + own
+		}
+	}
+	return all
 }
 
 // saved reports whether an earlier attempt has begun to change a control plane node, and has saved etcd
@@ -94,7 +105,7 @@ func (u *upgrader) hop() string {
 func (u *upgrader) saved(ctx context.Context) bool {
 	begun := func(n contract.Node) bool {
 		r := u.in.Request
-		return n.Target != nil && n.Target.Version == r.KubernetesVersion && (r.Upgrade.From != r.KubernetesVersion || n.Target.Settings == r.Settings())
+		return n.Target != nil && n.Target.Version == r.KubernetesVersion && (r.Upgrade.From != r.KubernetesVersion || n.Target.Settings == r.SettingsOf(n))
 	}
 	if !slices.ContainsFunc(node.ControlPlanes(u.members.Now.Nodes), begun) {
 		return false

@@ -11,10 +11,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/inventory"
 )
 
-// logInventory prints the inventory. For variables that the user provides, it prints only the
+// logInventory prints the inventory. For variables that the user provides, also for single nodes, it prints only the
 // names: a value can be a password, and many people can read a log.
 func logInventory(log io.Writer, request contract.Request, rendered inventory.Inventory) {
-	fmt.Fprintf(log, "%s:\n\n%s\nVariables of all hosts:\n\n", contract.KeyHostsINI, rendered.HostsINI)
+	fmt.Fprintf(log, "%s:\n\n%s\nVariables of all hosts:\n\n", contract.KeyHostsINI, rendered.Redacted())
 	var vars map[string]json.RawMessage
 	if err := json.Unmarshal(rendered.GroupVars, &vars); err != nil {
 		fmt.Fprintf(log, "  the variables cannot be read: %v\n", err)

@@ -226,6 +226,36 @@ func TestStandInsStayOutOfTheSubnets(t *testing.T) {
 	}
 }
 
+// Nodes with variables of their own can need other artifacts, so they have a stand-in with these variables.
+func TestStandInsHaveVariablesOfNodes(t *testing.T) {
+	r := request()
+	gvisor := map[string]json.RawMessage{"gvisor_enabled": json.RawMessage("true")}
+	worker := []string{contract.RoleWorker}
+	r.Slots[1].Vars = gvisor
+	r.Slots[2].Vars = map[string]json.RawMessage{"kube_proxy_mode": r.Vars["kube_proxy_mode"]} // as the cluster
+	r.Sets = append(r.Sets, contract.Set{Name: "sandbox", Roles: worker, Active: 1, Vars: gvisor})
+	nodes, err := standIns(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rendered, err := render(r, nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(rendered.HostsINI)) {
+		if name, rest, _ := strings.Cut(line, " "); strings.Contains(rest, "ansible_host") {
+			if strings.Contains(rest, "gvisor_enabled='True'") {
+				name += " gvisor"
+			}
+			got = append(got, name)
+		}
+	}
+	if diff := cmp.Diff([]string{"control-plane-x86-64", "worker-x86-64-1 gvisor", "worker-x86-64", "worker-aarch64"}, got); diff != "" {
+		t.Errorf("stand-ins (-want +got):\n%s", diff)
+	}
+}
+
 func TestReadList(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "list.json")
 	want := artifacts.List{Images: []artifacts.Image{{Ref: "registry.k8s.io/pause:3.10.1"}}, Files: []artifacts.File{{Path: "a/b"}}}

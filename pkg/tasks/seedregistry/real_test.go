@@ -12,10 +12,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
+	"github.com/akraino-icn/bpa/pkg/artifacts"
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
@@ -122,12 +124,30 @@ func checkKubespray(t *testing.T, in ListInput, text string) {
 		}
 	}
 	checkDigests(t, in)
+	checkNodeVariables(t, in)
 	in.Request.KubernetesVersion, in.ScratchDir = "1.99.0", t.TempDir()
 	_, _, err := List(t.Context(), in, ListPorts{execute, &bytes.Buffer{}})
 	if err == nil || !strings.Contains(err.Error(), "cannot install Kubernetes 1.99.0 for a") || !strings.Contains(err.Error(), string(contract.ReasonPlaybookFailed)) {
 		t.Errorf("an unknown version: %v", err)
 	}
 	checkNewerThanTables(t, in)
+}
+
+// checkNodeVariables checks that the list has what only the nodes of one set need.
+func checkNodeVariables(t *testing.T, in ListInput) {
+	in.ScratchDir = t.TempDir()
+	in.Request.Sets = []contract.Set{{Name: "sandbox", Roles: []string{contract.RoleWorker}, Active: 1, Vars: map[string]json.RawMessage{"gvisor_enabled": json.RawMessage("true")}}}
+	for range 2 {
+		list, _, err := List(t.Context(), in, ListPorts{execute, io.Discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := func(f artifacts.File) bool { return strings.HasSuffix(f.Path, "/runsc") }
+		if want := in.Request.Sets[0].Vars != nil; slices.ContainsFunc(list.Files, named) != want {
+			t.Errorf("the list has gVisor: %v, want %v", !want, want)
+		}
+		in.Request.Sets[0].Vars, in.ScratchDir = nil, t.TempDir()
+	}
 }
 
 // checkDigests checks that the list has the digests of images that the variables of the Provisioning name,

@@ -15,32 +15,40 @@ import (
 // usualArchitecture is the assumed architecture of hosts if the request does not name one.
 const usualArchitecture = "x86_64"
 
-// standIn is a host in the inventory that represents all nodes with the same roles and
-// architecture. The playbooks need hosts, but no host is claimed at this time. One stand-in is
+// standIn is a host in the inventory that represents all nodes with the same roles, architecture and
+// variables. The playbooks need hosts, but no host is claimed at this time. One stand-in is
 // enough for these nodes, because they need the same artifacts.
 type standIn struct {
 	contract.Node
 	architecture string // Ansible's name: x86_64, aarch64
+	vars         map[string]json.RawMessage
 }
 
-// standIns returns one stand-in for each combination of roles and architecture in the request.
+// standIns returns one stand-in for each combination of roles, architecture and variables in the request. Of several
+// with the same roles and architecture, those with variables of nodes have a number in their names.
 func standIns(request contract.Request) ([]standIn, error) {
 	var all []standIn
-	add := func(roles []string, architecture string) {
+	known := map[string]bool{}
+	add := func(roles []string, architecture string, vars map[string]json.RawMessage) {
 		if architecture == "" {
 			architecture = usualArchitecture
 		}
 		name := strings.ReplaceAll(strings.Join(append(slices.Clone(roles), architecture), "-"), "_", "-")
-		same := func(s standIn) bool { return s.Name == name }
-		if !slices.ContainsFunc(all, same) {
-			all = append(all, standIn{contract.Node{Name: name, Roles: roles}, architecture})
+		settings := request.SettingsWith(vars)
+		if known[name+" "+settings] {
+			return
 		}
+		known[name+" "+settings] = true
+		if settings != request.Settings() {
+			name = fmt.Sprintf("%s-%d", name, len(all))
+		}
+		all = append(all, standIn{contract.Node{Name: name, Roles: roles}, architecture, vars})
 	}
 	for _, s := range request.Slots {
-		add(s.Roles, s.Architecture)
+		add(s.Roles, s.Architecture, s.Vars)
 	}
 	for _, s := range request.Sets {
-		add(s.Roles, s.Architecture)
+		add(s.Roles, s.Architecture, s.Vars)
 	}
 	pods, pods6 := contract.Families(request.PodSubnet)
 	services, services6 := contract.Families(request.ServiceSubnet)
@@ -96,8 +104,10 @@ func (s standIn) facts(system System) ([]byte, error) {
 // render renders the inventory of the request with stand-ins as its nodes.
 func render(request contract.Request, nodes []standIn) (inventory.Inventory, error) {
 	plain := make([]contract.Node, len(nodes))
+	request.Slots, request.Sets = nil, nil // they have other names
 	for n, s := range nodes {
 		plain[n] = s.Node
+		request.Slots = append(request.Slots, contract.Slot{Name: s.Name, Roles: s.Roles, Vars: s.vars})
 	}
 	return inventory.Render(request, plain)
 }

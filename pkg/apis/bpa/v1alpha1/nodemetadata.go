@@ -36,11 +36,14 @@ func (m NodeMetadata) and(o NodeMetadata) NodeMetadata {
 	return both
 }
 
-func both(under, over map[string]string) map[string]string {
+// and returns both. For the same variable, the value of o counts: the webhook refuses two values.
+func (v NodeVars) and(o NodeVars) NodeVars { return NodeVars{Vars: both(v.Vars, o.Vars)} }
+
+func both[T any](under, over map[string]T) map[string]T {
 	if len(under)+len(over) == 0 {
 		return nil
 	}
-	all := make(map[string]string, len(under)+len(over))
+	all := make(map[string]T, len(under)+len(over))
 	maps.Copy(all, under)
 	maps.Copy(all, over)
 	return all

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -14,6 +15,7 @@ type Master struct {
 	MACAddress       *MAC `json:"mac-address,omitempty"`
 	HostRequirements `json:",inline"`
 	NodeMetadata     `json:",inline"`
+	NodeVars         `json:",inline"`
 }
 
 // Worker describes a worker node.
@@ -23,6 +25,7 @@ type Worker struct {
 	MACAddress       *MAC `json:"mac-address,omitempty"`
 	HostRequirements `json:",inline"`
 	NodeMetadata     `json:",inline"`
+	NodeVars         `json:",inline"`
 }
 
 // NodeRole is the role of the nodes of a set.
@@ -53,6 +56,7 @@ type NodeSet struct {
 	Count            NodeCount `json:"count"`
 	HostRequirements `json:",inline"`
 	NodeMetadata     `json:",inline"`
+	NodeVars         `json:",inline"`
 	// TopologyKey is a host label, such as airshipit.org/rack. The nodes are spread over its
 	// values. If it is empty, the nodes are not spread.
 	TopologyKey string `json:"topologyKey,omitempty"`
@@ -98,6 +102,17 @@ type NodeMetadata struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	Taints []NodeTaint `json:"taints,omitempty"`
+}
+
+// NodeVars are variables of kubespray for one node, or for each node of a set.
+type NodeVars struct {
+	// Vars are kubespray variables with any JSON values. They override those of spec.kubespray for these nodes. A
+	// mapping is replaced and not merged. A change drains and configures these nodes, as spec.upgrade describes, and
+	// no others. Variables that all nodes of a cluster must share are refused; docs/day-one.md says which.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	Vars map[string]apiextensionsv1.JSON `json:"vars,omitempty"`
 }
 
 // NodeTaint is a taint of a Node. A Node has at most one of each key and effect.

@@ -26,6 +26,7 @@ type Slot struct {
 	MAC          MAC // in canonical notation; empty: any host that meets the requirements
 	HostRequirements
 	NodeMetadata
+	NodeVars
 }
 
 // Slots returns the nodes with names, masters first, in the order of the spec. A worker with a
@@ -67,7 +68,7 @@ func (s *ProvisioningSpec) Slots() ([]Slot, error) {
 
 // makeSlot converts one item of masters or workers. A Master has the same fields as a Worker.
 func makeSlot(name string, w Worker) (Slot, error) {
-	slot := Slot{Name: name, HostRequirements: w.HostRequirements, NodeMetadata: w.NodeMetadata}
+	slot := Slot{Name: name, HostRequirements: w.HostRequirements, NodeMetadata: w.NodeMetadata, NodeVars: w.NodeVars}
 	if w.MACAddress != nil && *w.MACAddress != "" {
 		mac, err := ParseMAC(string(*w.MACAddress))
 		if err != nil {
@@ -85,7 +86,7 @@ func (m Slot) merge(worker Slot) (Slot, error) {
 	if m.MAC == "" {
 		m.MAC = worker.MAC
 	}
-	m.NodeMetadata = m.NodeMetadata.and(worker.NodeMetadata)
+	m.NodeMetadata, m.NodeVars = m.NodeMetadata.and(worker.NodeMetadata), m.NodeVars.and(worker.NodeVars)
 	var err error
 	m.HostRequirements, err = m.HostRequirements.and(&worker.HostRequirements)
 	return m, err

@@ -106,8 +106,11 @@ func (s Seen) otherChange(failed Run, next change.Step) bool {
 	if was == nil || is == nil {
 		return false
 	}
+	other := func(n contract.Node) bool {
+		return slices.Contains(is.Nodes, n.Name) && (!slices.Contains(was.Nodes, n.Name) || s.Started.SettingsOf(n) != next.Request.SettingsOf(n))
+	}
 	return s.Started.KubernetesVersion != next.Request.KubernetesVersion || s.Started.Settings() != next.Request.Settings() || was.Patch != is.Patch ||
-		slices.ContainsFunc(is.Nodes, func(name string) bool { return !slices.Contains(was.Nodes, name) })
+		slices.ContainsFunc(next.Request.Members, other)
 }
 
 // repairsOther reports whether the next change replaces a lost node that the newest run, which failed,

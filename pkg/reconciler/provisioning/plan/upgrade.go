@@ -42,7 +42,7 @@ func (s Seen) markTargets(record []contract.Node) {
 			level, patch := before.Lacks(record[i], s.Started)
 			target := &contract.Target{}
 			if level {
-				target.Version, target.Settings = s.Started.KubernetesVersion, s.Started.Settings()
+				target.Version, target.Settings = s.Started.KubernetesVersion, s.Started.SettingsOf(record[i])
 			}
 			if patch {
 				target.Patch = u.Patch
