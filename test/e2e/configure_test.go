@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -16,13 +17,14 @@ import (
 
 // TestConfigure changes variables of CoreDNS in a running cluster. They are applied without a drain: the
 // machines and the pods of a workload stay as they are, and no request is lost. A wrong value fails, and is
-// taken back in the same way.
+// taken back in the same way. A variable of the node set alone then upgrades its node, and leaves the control plane as it is.
 func TestConfigure(t *testing.T) {
 	s := site.NewTenant(t, "e2e-narrow", 2, 0)
 	const name = "edge-36"
-	s.Apply(s.Provisioning(name, masters(1), pool(1)))
-	l := &life{t: t, s: s, limit: 6 * time.Minute}
+	s.Apply(s.Provisioning(name, masters(1), pool(1), poolMaxPods("90")))
+	l := &life{t: t, s: s, limit: 12 * time.Minute}
 	l.await("1 control plane and 1 worker", "master-1", "pool-1")
+	l.expectMaxPods("master-1 110 pool-1 90 ")
 	kubeconfig := kubeconfigOf(t, s, l.p)
 	load := startWorkload(t, s, l.p)
 	before, pods := prints(s, s.Hosts()), podsOfWeb(t, kubeconfig)
@@ -71,6 +73,33 @@ func TestConfigure(t *testing.T) {
 	expect("2 2 2 300Mi") // the default of kubespray
 	load.stop()
 	load.expectLost(0)
+
+	l.edit(poolMaxPods("60"))
+	applied("another variable of the node set")
+	l.expectMaxPods("master-1 110 pool-1 60 ")
+	if run := l.p.Status.Run.Name; !strings.Contains(run, "-"+contract.OperationUpgradeNodes+"-") {
+		t.Errorf("the last run was %s, want one of the operation %s", run, contract.OperationUpgradeNodes)
+	}
+	master := []string{hostOf(l.p, "master-1")}
+	if diff := cmp.Diff(before[master[0]], prints(s, master)[master[0]]); diff != "" {
+		t.Errorf("the control plane was changed (-before +after):\n%s", diff)
+	}
+}
+
+// poolMaxPods sets a variable of the kubelets of the node set.
+func poolMaxPods(most string) site.Option {
+	return func(p *v1alpha1.Provisioning) {
+		p.Spec.NodeSets[0].Vars = map[string]apiextensionsv1.JSON{"kubelet_max_pods": {Raw: []byte(most)}}
+	}
+}
+
+// expectMaxPods checks how many pods the kubelets accept.
+func (l *life) expectMaxPods(want string) {
+	l.t.Helper()
+	out, err := site.Kubectl(kubeconfigOf(l.t, l.s, l.p), "", "get", "nodes", "--output", "go-template={{range .items}}{{.metadata.name}} {{.status.capacity.pods}} {{end}}")
+	if err != nil || out != want {
+		l.t.Errorf("the kubelets accept %q, %v, want %q", out, err, want)
+	}
 }
 
 // podsOfWeb returns the UIDs of the workload's pods, except those that end, and the numbers of their
