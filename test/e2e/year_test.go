@@ -222,6 +222,9 @@ func specOf(w year.World) site.Option {
 		labels.Taints = []v1alpha1.NodeTaint{{Key: poolTaint, Effect: corev1.TaintEffectPreferNoSchedule}}
 		p.Spec.NodeSets = []v1alpha1.NodeSet{{Name: "pool", Role: v1alpha1.RoleWorker, NodeMetadata: labels,
 			Count: v1alpha1.NodeCount{Active: int32(w.Pool), Standby: int32(w.Standby)}}}
+		if w.PoolVariable != "" {
+			poolMaxPods(w.PoolVariable)(p)
+		}
 		withPluginsOf(w.Plugins...)(p)
 		for name, value := range w.Variables {
 			site.Var(name, []byte(value))(p)

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	stdcmp "cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -133,6 +134,25 @@ func pluginDifference(p *v1alpha1.Provisioning, want year.World) string {
 	return ""
 }
 
+// checkMaxPods checks that each kubelet accepts as many pods as the variables of its node say.
+func (y *yearStory) checkMaxPods(kubeconfig string, want year.World) {
+	y.t.Helper()
+	out, err := site.Kubectl(kubeconfig, "", "get", "nodes", "--output", `go-template={{range .items}}{{.metadata.name}} {{.status.capacity.pods}}{{"\n"}}{{end}}`)
+	if err != nil {
+		y.t.Errorf("read the nodes: %v\n%s", err, out)
+	}
+	for line := range strings.Lines(out) {
+		node, got, _ := strings.Cut(strings.TrimSpace(line), " ")
+		most := stdcmp.Or(want.Variables[year.Draining], "110") // the default of kubespray
+		if strings.HasPrefix(node, "pool-") {
+			most = stdcmp.Or(want.PoolVariable, most)
+		}
+		if got != most {
+			y.t.Errorf("the kubelet of %s accepts %s pods, want %s", node, got, most)
+		}
+	}
+}
+
 // check compares the cluster, the machines and the objects of the site with what the step must have made. before are the
 // holders of the hosts before it.
 func (y *yearStory) check(step year.Step, before map[string]string) {
@@ -141,6 +161,7 @@ func (y *yearStory) check(step year.Step, before map[string]string) {
 	kubeconfig := kubeconfigOf(y.t, y.s, y.p)
 	y.checkNodeObjects(kubeconfig, active)
 	y.checkMetadata(kubeconfig, step.After)
+	y.checkMaxPods(kubeconfig, step.After)
 	y.checkPods(kubeconfig, active)
 	y.checkEtcd(planes)
 	if diff := cmp.Diff(held, hostsOf(y.s, y.p)); diff != "" {

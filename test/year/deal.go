@@ -9,7 +9,7 @@ import (
 )
 
 // Version is that of the list of operations. The same seed gives the same steps only with the same version.
-const Version = 2
+const Version = 3
 
 // stream is the second half of the seed of the source of random numbers. It stays in a new version, because the seed
 // of Season was chosen for it.
@@ -76,7 +76,7 @@ var anyRun = []string{KillController, KillWebhook, KillDepot, ApplyConfig}
 // Operations during which something can happen.
 var (
 	playbooks = []string{AddWorker, RemoveWorker, GrowPool, ShrinkPool, ThreePlanes, OnePlane}
-	others    = []string{AddPlugin, RemovePlugin, AddDrained, AddRebooted, RemovePackages, NarrowVariable, DrainingVariable, UpgradePatch, UpgradeMinor, LoseWorker, LosePlane, Exchange}
+	others    = []string{AddPlugin, RemovePlugin, AddDrained, AddRebooted, RemovePackages, NarrowVariable, DrainingVariable, PoolVariable, UpgradePatch, UpgradeMinor, LoseWorker, LosePlane, Exchange}
 )
 
 // Names returns the names of all operations.

@@ -1,6 +1,7 @@
 package year
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -24,6 +25,7 @@ const (
 	RemovePackages   = "remove the packages"
 	NarrowVariable   = "change a variable without a drain"
 	DrainingVariable = "change a variable with a drain"
+	PoolVariable     = "change a variable of the node set"
 	UpgradePatch     = "upgrade the patch version"
 	UpgradeMinor     = "upgrade the minor version"
 	PatchSystems     = "patch the operating systems"
@@ -57,6 +59,7 @@ var (
 	plugins         = []string{"nfd", "multus", "metrics-server"}
 	narrowValues    = []string{`"180Mi"`, `"190Mi"`, `"200Mi"`}
 	drainingValues  = []string{"100", "105", "110"}
+	poolValues      = []string{"90", "95", ""}
 	drained, reboot = "bpa-e2e-tool!Drain", "bpa-e2e-driver!Reboot"
 )
 
@@ -114,6 +117,12 @@ var operations = []operation{
 	}},
 	{NarrowVariable, func(w *World, r *rand.Rand) (string, bool) { return set(w, r, Narrow, narrowValues) }},
 	{DrainingVariable, func(w *World, r *rand.Rand) (string, bool) { return set(w, r, Draining, drainingValues) }},
+	{PoolVariable, func(w *World, r *rand.Rand) (string, bool) {
+		value := poolValues[r.IntN(len(poolValues))]
+		same := w.PoolVariable == value
+		w.PoolVariable = value
+		return Draining + "=" + cmp.Or(value, "that of the cluster"), !same && w.Pool > 0
+	}},
 	{UpgradePatch, func(w *World, _ *rand.Rand) (string, bool) { return upgrade(w, Patched, Newest) }},
 	{UpgradeMinor, func(w *World, _ *rand.Rand) (string, bool) { return upgrade(w, Older, Patched) }},
 	{PatchSystems, func(w *World, _ *rand.Rand) (string, bool) { w.Patches++; return strconv.Itoa(w.Patches), true }},

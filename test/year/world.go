@@ -16,17 +16,19 @@ const (
 
 // World is what users want of the site, and what the cluster must be when all is done.
 type World struct {
-	Planes     int               // number of control planes: master-1 to master-N
-	Workers    []string          // in the order of the spec
-	Pool       int               // active nodes of the node set
-	Standby    int               // standbys of the node set
-	Plugins    []string          // in the order of the spec
-	Packages   []string          // of the Software, such as tool!Drain
-	Variables  map[string]string // of kubespray
-	Kubernetes string
-	Patches    int  // of the operating systems, until now
-	Backup     bool // one that can be restored
-	Other      bool // a second Provisioning with one node
+	Planes    int               // number of control planes: master-1 to master-N
+	Workers   []string          // in the order of the spec
+	Pool      int               // active nodes of the node set
+	Standby   int               // standbys of the node set
+	Plugins   []string          // in the order of the spec
+	Packages  []string          // of the Software, such as tool!Drain
+	Variables map[string]string // of kubespray
+	// PoolVariable is the value of Draining for the nodes of the node set; empty: that of the cluster.
+	PoolVariable string
+	Kubernetes   string
+	Patches      int  // of the operating systems, until now
+	Backup       bool // one that can be restored
+	Other        bool // a second Provisioning with one node
 }
 
 // New returns the world after the installation.

@@ -41,6 +41,9 @@ func specOf(world year.World) v1alpha1.ProvisioningSpec {
 		s.Workers = append(s.Workers, map[string]v1alpha1.Worker{name: {}})
 	}
 	s.NodeSets = []v1alpha1.NodeSet{{Name: "pool", Count: v1alpha1.NodeCount{Active: int32(world.Pool), Standby: int32(world.Standby)}}}
+	if world.PoolVariable != "" {
+		s.NodeSets[0].Vars = map[string]apiextensionsv1.JSON{year.Draining: {Raw: []byte(world.PoolVariable)}}
+	}
 	for name, value := range world.Variables {
 		if s.Kubespray.Vars == nil {
 			s.Kubespray.Vars = map[string]apiextensionsv1.JSON{}

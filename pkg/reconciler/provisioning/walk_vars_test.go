@@ -81,5 +81,14 @@ func (w *simSite) varsUnlike(record contract.Spec) string {
 	if diff := cmp.Diff(want, vars) + cmp.Diff(digests, record.SecretVars); diff != "" {
 		return fmt.Sprintf("the variables differ (-want +got):\n%s", diff)
 	}
+	pool := map[string]json.RawMessage(nil)
+	if value := w.world.PoolVariable; value != "" {
+		pool = map[string]json.RawMessage{year.Draining: json.RawMessage(value)}
+	}
+	for _, set := range record.Sets {
+		if diff := cmp.Diff(pool, set.Vars); diff != "" {
+			return fmt.Sprintf("the variables of the node set differ (-want +got):\n%s", diff)
+		}
+	}
 	return ""
 }
