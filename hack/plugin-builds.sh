@@ -4,7 +4,7 @@
 # The goal is at most 45 MB: docs/decisions/2026-11-28-size-of-the-plugin.md says what it has been, and what makes it large.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-limit=40650000
+limit=40750000
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
