@@ -154,7 +154,7 @@ func hostsByNode(p *v1alpha1.Provisioning) map[string]string {
 func systemPods(t *testing.T, kubeconfig string) string {
 	t.Helper()
 	out, err := site.Kubectl(kubeconfig, "", "get", "pods", "--namespace", "kube-system", "--sort-by=.metadata.name", "--output",
-		`go-template={{range .items}}{{.metadata.name}} {{.spec.nodeName}}{{range .status.containerStatuses}} {{.restartCount}}{{end}}{{"\n"}}{{end}}`)
+		`go-template={{range .items}}{{if not .metadata.deletionTimestamp}}{{.metadata.name}} {{.spec.nodeName}}{{range .status.containerStatuses}} {{.restartCount}}{{end}}{{"\n"}}{{end}}{{end}}`)
 	if err != nil {
 		t.Fatalf("list the pods: %v\n%s", err, out)
 	}
