@@ -152,7 +152,8 @@ func checkEtcdClients(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
 // checkPodAddresses checks that the pods of the cluster have addresses of spec.PodSubnet.
 func checkPodAddresses(t *testing.T, kubeconfig string, p *v1alpha1.Provisioning) {
 	t.Helper()
-	subnet, err := netip.ParsePrefix(p.Spec.PodSubnet)
+	first, _ := contract.Families(p.Spec.PodSubnet)
+	subnet, err := netip.ParsePrefix(first)
 	if err != nil {
 		t.Fatalf("spec.PodSubnet: %v", err)
 	}
