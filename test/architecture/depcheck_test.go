@@ -40,7 +40,7 @@ var layers = []layer{
 	{folder: "pkg/admission/", ours: []string{"pkg/apis/", "pkg/contract/", "pkg/plugin/", "pkg/upgrade/"}, foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis"}},
 	{folder: "pkg/settings/", ours: []string{"pkg/admission/", "pkg/apis/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/pkg/util/validation/"}},
 	{folder: "pkg/secretvars/", foreign: []string{"sigs.k8s.io/yaml/"}},
-	{folder: "pkg/contract/from/", ours: []string{"pkg/admission/", "pkg/apis/", "pkg/settings/", "pkg/contract/", "pkg/plugin/", "pkg/secretvars/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
+	{folder: "pkg/contract/from/", ours: []string{"pkg/admission/", "pkg/apis/", "pkg/settings/", "pkg/contract/", "pkg/plugin/", "pkg/secretvars/"}, foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/"}},
 	{folder: "pkg/client/", ours: []string{"pkg/apis/"}},
 	{folder: "pkg/depot/auth/", ours: []string{"pkg/depot/protocol/"}, foreign: []string{}},
 	{folder: "pkg/depot/"},
