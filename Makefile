@@ -160,8 +160,8 @@ test-icn: build ## Test that ICN's own files apply unchanged: ICN=<checkout of a
 	@[ -d "$(ICN)/cmd/bpa-operator" ] || { echo 'Set ICN to a checkout of github.com/akraino-edge-stack/icn at commit 95ca9e91, the last one with its operator.'; exit 1; }
 	ICN=$(abspath $(ICN)) go test -tags icn ./pkg/apis/bpa/v1alpha1 ./pkg/hosts/hostfile ./pkg/reconciler/provisioning/plan -run ICN -count=1
 	ICN=$(abspath $(ICN)) go test -tags integration,icn ./test/integration -run ICN -count=1 -v -timeout 10m
-slow := TestIronicReplacesOneHost
-integration-long: tools ## Test that one host that fails to receive its image costs no other host (real Ironic, about 10 min); first: make integration
+slow := 'TestIronic(ReplacesOneHost|NamesStuckServers)'
+integration-long: tools ## Test that one host that fails to receive its image costs no other host, and why servers are stuck (real Ironic, about 12 min); first: make integration
 	hack/tested.sh $@ go test ./test/integration -tags integration -run $(slow) -count=1 -v -timeout 40m
 test-power: build ## Cut the power of etcd and the depot 200 times: nothing that they acknowledged may be lost (make integration cuts it 20 times)
 	BPA_POWER_CUTS=200 hack/tested.sh $@ go test -C bootstrap ./power -tags integration -count=1 -v -timeout 60m

@@ -18,6 +18,23 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/stuck"
 )
 
+const stuckNamespace = "ironic-stuck"
+
+// TestIronicNamesStuckServers enrolls servers that the real Metal3 and Ironic cannot use, and compares what kubectl bpa hosts says of them.
+func TestIronicNamesStuckServers(t *testing.T) {
+	metal3Program := buildMetal3(t)
+	ctx, stop := context.WithTimeout(t.Context(), ironicLimit)
+	defer stop()
+	c, err := accountClient(shared.kubeconfig, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := newIronicSite(t, "silent")
+	must(t, "", "create", "namespace", stuckNamespace)
+	startMetal3(t, ctx, metal3Program, stuckNamespace, site.metal3Environment(t))
+	checkStuck(t, ctx, c, enrollStuck(t, ctx, c, site))
+}
+
 // enrollStuck enrolls servers that the real Metal3 and Ironic cannot use. It returns by name what kubectl bpa hosts must say of each.
 func enrollStuck(t *testing.T, ctx context.Context, c client.Client, site *ironicSite) map[string]string {
 	t.Helper()
@@ -38,10 +55,10 @@ func enrollStuck(t *testing.T, ctx context.Context, c client.Client, site *ironi
 		if m := site.rack.machines[name]; m != nil {
 			m.silent, mac = true, m.mac
 		}
-		enroll(t, ctx, c, ironicNamespace, n, name, mac, bmc)
+		enroll(t, ctx, c, stuckNamespace, n, name, mac, bmc)
 	}
 	inspected := &metal3.BareMetalHost{}
-	inspected.Namespace, inspected.Name = ironicNamespace, "silent"
+	inspected.Namespace, inspected.Name = stuckNamespace, "silent"
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"inspectionMode": "agent"}}`))
 	if err := c.Patch(ctx, inspected, patch); err != nil {
 		t.Fatal(err)
@@ -78,7 +95,7 @@ func checkStuck(t *testing.T, ctx context.Context, c client.Client, want map[str
 			}
 		})
 		within(t, 3*time.Minute, fmt.Sprintf("%s is stuck because %s", name, why), func() bool {
-			if err := c.Get(ctx, client.ObjectKey{Namespace: ironicNamespace, Name: name}, &host); err != nil {
+			if err := c.Get(ctx, client.ObjectKey{Namespace: stuckNamespace, Name: name}, &host); err != nil {
 				t.Fatal(err)
 			}
 			r := stuck.Of(&host, time.Now())
