@@ -94,7 +94,7 @@ func checkStuck(t *testing.T, ctx context.Context, c client.Client, want map[str
 				t.Logf("%s: %s, %s: %s", name, host.Status.Provisioning.State, host.Status.ErrorType, host.Status.ErrorMessage)
 			}
 		})
-		within(t, 3*time.Minute, fmt.Sprintf("%s is stuck because %s", name, why), func() bool {
+		within(t, 8*time.Minute, fmt.Sprintf("%s is stuck because %s", name, why), func() bool {
 			if err := c.Get(ctx, client.ObjectKey{Namespace: stuckNamespace, Name: name}, &host); err != nil {
 				t.Fatal(err)
 			}
