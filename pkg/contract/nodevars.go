@@ -8,17 +8,8 @@ import (
 // VarsOf returns the kubespray variables that only this node, or all nodes of its set, have; nil: none. They override
 // all other variables of the request.
 func (s Spec) VarsOf(n Node) map[string]json.RawMessage {
-	for _, set := range s.Sets {
-		if n.Set == set.Name {
-			return set.Vars
-		}
-	}
-	for _, slot := range s.Slots {
-		if n.Set == "" && n.Name == slot.Name {
-			return slot.Vars
-		}
-	}
-	return nil
+	_, vars := s.ownOf(n)
+	return vars
 }
 
 // SettingsOf is Settings for one node: the digest is that of the variables that the node gets. Without variables of its
