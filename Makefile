@@ -86,9 +86,10 @@ plugin: ## Build the kubectl plugin (kubectl bpa), with its completion
 ##@ Test
 
 # stories-TARGET are the Test functions of test/e2e that TARGET runs: each function is in exactly one of these
-# lines, which a test in test/architecture checks. make test runs those of e2e-install and e2e-season.
+# lines, which a test in test/architecture checks. make test runs those of e2e-install, e2e-season and e2e-ansible.
 stories-e2e-install   := TestInstall TestFailures TestDeleteInTheMiddle
-stories-e2e-season    := TestSeason TestStandIn
+stories-e2e-season    := TestSeason
+stories-e2e-ansible   := TestStandIn
 stories-e2e-life      := TestChange
 stories-e2e-hosts     := TestStandby TestDeadHost TestKilled
 stories-e2e-upgrade   := TestUpgradeCluster
@@ -185,15 +186,15 @@ else
 	go test ./test/e2e -tags e2e -run '^TestStandIn$$' -count=1 -v -timeout 20m
 	@echo 'LEFT OUT: all other tests of e2e, because this machine has no kubespray. To run them: make kubespray && make e2e'
 endif
-# The parts of e2e have about the same length. They need a kubespray, and a machine that make up plugin ansible-core has prepared.
+# The first two parts of e2e have about the same length. They need a kubespray, and a machine that make up plugin ansible-core has prepared.
 parts-e2e := e2e-season e2e-install e2e-ansible
 .PHONY: $(parts-e2e)
-e2e-season: ## Part of e2e: eight steps of a year, the stand-in
+e2e-season: ## Part of e2e: seven steps of a year
 	$(call stories,70m)
 e2e-install: ## Part of e2e: an installation with plugins and its reset, each failure that it can meet, a deletion in the middle
 	$(call stories,70m)
 	go test ./pkg/tasks/seedregistry ./pkg/tasks/backup -tags e2e -count=1 -v -timeout 40m
-e2e-ansible: ## Part of e2e: Softwares on real Debian and RPM packages; the accelerations change no result of Ansible; kubespray's playbooks and lists
+e2e-ansible: ## Part of e2e: Softwares on real Debian and RPM packages; the accelerations change no result of Ansible; kubespray's playbooks and lists; the stand-in
 	go test ./pkg/operate/play -tags integration -run RealPrefetch -count=1 -timeout 15m
 	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./pkg/inventory ./pkg/admission -tags kubespray -run 'Kubesprays|OnKubespray' -count=1
 	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./pkg/upgrade ./pkg/secretvars ./test/recipes -tags kubespray -run OnKubespray -count=1 -timeout 40m
@@ -204,6 +205,8 @@ e2e-ansible: ## Part of e2e: Softwares on real Debian and RPM packages; the acce
 	    go test ./pkg/tasks/playbook/acceleration -tags e2e -count=1 -v -timeout 40m; \
 	    go test ./pkg/tasks/playbook/acceleration -tags kubespray -run "Kubesprays|OnKubespray" -count=1; \
 	    go test ./test/ansible -tags e2e -run TestImportant -count=1 -v -timeout 40m'
+	$(proved) stand-in -files 'test/playbooks test/lab/modules/network test/e2e/standin_test.go pkg/inventory pkg/tasks/playbook tekton' -- \
+	  $(call stories,30m)
 .PHONY: matrix
 matrix: up ## Evaluate kubespray's lists for each network plugin and operating system, and write docs/matrix.md (about 3 min)
 	PATH=$(BPA_STATE)/cache/lab/ansible/venv/bin:$$PATH go test ./test/matrix -tags kubespray -run TestMatrix -count=1 -v -timeout 60m -update

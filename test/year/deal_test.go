@@ -74,7 +74,7 @@ func TestSeason(t *testing.T) {
 	for _, s := range steps {
 		got = append(got, s.Operation)
 	}
-	want := []string{Exchange, AddWorker, RemoveWorker, Rotate, GrowPool, AddDrained, BackUp, AddPlugin}
+	want := []string{GrowPool, Rotate, BackUp, ShrinkPool, AddDrained, Exchange, AddPlugin}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
