@@ -186,7 +186,8 @@ else
 	go test ./test/e2e -tags e2e -run '^TestStandIn$$' -count=1 -v -timeout 20m
 	@echo 'LEFT OUT: all other tests of e2e, because this machine has no kubespray. To run them: make kubespray && make e2e'
 endif
-# The first two parts of e2e have about the same length. They need a kubespray, and a machine that make up plugin ansible-core has prepared.
+# The first two parts of e2e have about the same length. Both begin with an installation of several machines (go test takes files by their
+# names), so that the steps of the year have the smaller clusters beside them. They need a kubespray, and a machine that make up plugin ansible-core has prepared.
 parts-e2e := e2e-season e2e-install e2e-ansible
 .PHONY: $(parts-e2e)
 e2e-season: ## Part of e2e: seven steps of a year
