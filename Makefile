@@ -38,9 +38,9 @@ help: ## Show this help
 ##@ Use
 
 .PHONY: up base deploy down destroy clean status demo kubespray bundle bench bench-doc
-up: base deploy ## Start the bootstrap machine: Kubernetes, depot, Tekton, Metal3's kinds and this project
+up: base deploy ## Start the bootstrap machine: Kubernetes, depot, Tekton, Metal3's kinds and this project; SITE=site.yaml: in the networks of a site
 base: tools
-	$(machine) up --project=false
+	$(machine) up $(if $(SITE),--site $(abspath $(SITE))) --project=false
 	$(lab) artifacts
 deploy: tools ## Build this project's images and apply config/ on a running bootstrap machine
 	$(machine) deploy

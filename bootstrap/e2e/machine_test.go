@@ -21,13 +21,49 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/host"
 	"github.com/akraino-icn/bpa/bootstrap/internal/images"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/internal/site"
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
 )
 
 var (
-	state  = layout.FromEnv()
+	state  = siteOf(layout.FromEnv())
 	client = supervisor.NewClient(supervisor.Paths{Socket: state.SupervisorSocket(), Lock: state.Run("supervisor.lock")})
 )
+
+// siteOf is the machine with the networks of its site.
+func siteOf(l layout.Layout) layout.Layout {
+	l, err := site.Load(l)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+// TestAddressOfTheSite asks the depot and the API server at the address and the name that servers and people use.
+func TestAddressOfTheSite(t *testing.T) {
+	for _, c := range []struct{ ca, port, path string }{
+		{state.DepotCA(), layout.DepotTLSPort, "/v2/"}, {filepath.Join(state.PKI(), "ca.crt"), layout.APIServerPort, "/livez"},
+	} {
+		ca, err := os.ReadFile(c.ca)
+		if err != nil {
+			t.Fatal(err)
+		}
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM(ca)
+		for _, host := range state.Net().Hosts() {
+			client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: host}}}
+			answer, err := client.Get("https://192.0.2.10:" + c.port + c.path)
+			if err != nil || answer.StatusCode != http.StatusOK {
+				t.Errorf("%s at port %s: %+v, %v", host, c.port, answer, err)
+				continue
+			}
+			answer.Body.Close()
+		}
+	}
+	if err := host.CheckFirewall(t.Context(), state.Net()); err != nil {
+		t.Error(err)
+	}
+}
 
 func TestEveryKilledComponentRestartsAndPodsKeepRunning(t *testing.T) {
 	before := pods(t)
@@ -93,8 +129,8 @@ func TestDepotAcceptsLocalPushesWithTheTokenOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for url, want := range map[string]int{
-		"http://" + layout.Depot: http.StatusForbidden, "https://" + layout.DepotTLS: http.StatusUnauthorized, "http://" + layout.DepotLocal: http.StatusUnauthorized,
-		"https://any:" + login.Password + "@" + layout.DepotTLS: http.StatusUnauthorized, "http://any:" + login.Password + "@" + layout.DepotLocal: http.StatusAccepted,
+		"http://" + state.Net().Depot(): http.StatusForbidden, "https://" + state.Net().DepotTLS(): http.StatusUnauthorized, "http://" + layout.DepotLocal: http.StatusUnauthorized,
+		"https://any:" + login.Password + "@" + state.Net().DepotTLS(): http.StatusUnauthorized, "http://any:" + login.Password + "@" + layout.DepotLocal: http.StatusAccepted,
 	} {
 		response, err := client.Post(url+"/v2/e2e/blobs/uploads/", "application/octet-stream", nil)
 		if err != nil {

@@ -82,7 +82,7 @@ func TestAddressOfAnInstalledCluster(t *testing.T) {
 				return "masters: [{m: {cpu: 1}}]\nkubernetes: {api: " + api + "}"
 			}
 			was := provisioning(t, read(tc.was))
-			was.Status.InstalledDigest = "v2:sha256:x"
+			was.Status.InstalledDigest = "v3:sha256:x"
 			err := CheckProvisioning(apis.WithinUpdate(t.Context(), was), provisioning(t, read(tc.is)))
 			switch {
 			case tc.want == "" && err != nil:

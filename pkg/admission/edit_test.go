@@ -15,7 +15,7 @@ import (
 // installedFrom returns a Provisioning whose cluster is installed from the spec.
 func installedFrom(t *testing.T, spec string, nodes ...v1alpha1.NodeStatus) *v1alpha1.Provisioning {
 	p := provisioning(t, spec)
-	p.Status.InstalledDigest, p.Status.Nodes = "v2:sha256:1", nodes
+	p.Status.InstalledDigest, p.Status.Nodes = "v3:sha256:1", nodes
 	return p
 }
 
@@ -202,7 +202,7 @@ func TestRandomEdits(t *testing.T) {
 		old, p := &v1alpha1.Provisioning{Spec: w.spec()}, &v1alpha1.Provisioning{Spec: w.spec()}
 		old.SetDefaults(context.Background())
 		p.SetDefaults(context.Background())
-		old.Status.InstalledDigest = "v2:sha256:1"
+		old.Status.InstalledDigest = "v3:sha256:1"
 		wasOld, wasP := old.DeepCopy(), p.DeepCopy()
 		errs := validateEdit(p, old).Filter(apis.ErrorLevel)
 		if !equality.Semantic.DeepEqual(wasOld, old) || !equality.Semantic.DeepEqual(wasP, p) {

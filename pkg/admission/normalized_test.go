@@ -30,7 +30,7 @@ func TestAnotherNotationIsNoEdit(t *testing.T) {
 	}
 	for _, texts := range [][2]string{{one, other}, {other, one}, {one, one}} {
 		was, is := read(texts[0]), read(texts[1])
-		was.Status.InstalledDigest, was.Status.ObservedGeneration = "v2:sha256:x", was.Generation
+		was.Status.InstalledDigest, was.Status.ObservedGeneration = "v3:sha256:x", was.Generation
 		if err := CheckProvisioning(apis.WithinUpdate(t.Context(), was), is); err != nil {
 			t.Errorf("%s\nafter\n%s\nis an edit: %v", texts[1], texts[0], err)
 		}

@@ -261,7 +261,7 @@ func TestRatchetOfAnObjectWithoutDefaults(t *testing.T) {
 		"overlap with the default pod net": {Kubernetes: v1alpha1.KubernetesSpec{ServiceSubnet: "10.233.64.0/20"}},
 	} {
 		spec.Masters = []map[string]v1alpha1.Master{{"m": {}}}
-		old := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Name: "old"}, Spec: spec, Status: v1alpha1.ProvisioningStatus{InstalledDigest: "v2:sha256:1"}}
+		old := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Name: "old"}, Spec: spec, Status: v1alpha1.ProvisioningStatus{InstalledDigest: "v3:sha256:1"}}
 		before := old.DeepCopy()
 		p := old.DeepCopy()
 		p.SetDefaults(context.Background())

@@ -377,12 +377,12 @@ func TestAdoptRefuses(t *testing.T) {
 func TestAdoptAnOlderRecord(t *testing.T) {
 	p := provisioning("edge-1")
 	p.UID, p.Spec.Paused = "first", true
-	p.Status.InstalledDigest = "v2:old"
+	p.Status.InstalledDigest = "v3:old"
 	w := newLostSite(t, p, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "site-a", Name: "edge-1-installed", OwnerReferences: []metav1.OwnerReference{
 		*metav1.NewControllerRef(p, v1alpha1.SchemeGroupVersion.WithKind("Provisioning"))}}, Data: map[string]string{contract.KeyInstalled: `{"nodes": [{"name": "master-1"}]}`}})
 	w.expect(w.adopt("--yes", "-f", w.file()), codeDone, "It is paused", "kubectl bpa resume edge-1 -n site-a")
 	now, record, _, claims := w.found()
-	if !now.Spec.Paused || now.Status.ClusterUID != "" || now.ClusterUID() != "first" || now.Status.InstalledDigest == "v2:old" || now.Spec.PodSubnet != "10.244.64.0/18" {
+	if !now.Spec.Paused || now.Status.ClusterUID != "" || now.ClusterUID() != "first" || now.Status.InstalledDigest == "v3:old" || now.Spec.PodSubnet != "10.244.64.0/18" {
 		t.Errorf("paused %t, status %+v, spec %+v", now.Spec.Paused, now.Status, now.Spec)
 	}
 	if !strings.Contains(record.Data[contract.KeyInstalled], "worker-1") || !slices.Equal(claims, wantClaims) {

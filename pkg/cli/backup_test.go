@@ -13,7 +13,7 @@ import (
 )
 
 func hasCluster(p *v1alpha1.Provisioning) *v1alpha1.Provisioning {
-	p.Status.InstalledDigest = "v2:sha256:1"
+	p.Status.InstalledDigest = "v3:sha256:1"
 	return p
 }
 

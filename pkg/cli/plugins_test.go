@@ -161,7 +161,7 @@ func TestPushRefuses(t *testing.T) {
 // withPlugins gives an installed cluster plugins in every state.
 func withPlugins(p *v1alpha1.Provisioning) {
 	isReady(p)
-	p.Status.InstalledDigest = "v2:sha256:1"
+	p.Status.InstalledDigest = "v3:sha256:1"
 	p.Status.Run = &v1alpha1.RunStatus{Name: "edge-1-install-1", Operation: "install", Attempt: 1, StartTime: &metav1.Time{Time: created}, CompletionTime: &metav1.Time{Time: noon}}
 	p.Status.Plugins = []v1alpha1.PluginStatus{
 		{Name: "multus", Version: "v4.2.2", State: v1alpha1.PluginInstalled, Test: &v1alpha1.PluginTestStatus{State: "passed", Message: "net1: 2 packets"}},

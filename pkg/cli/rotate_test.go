@@ -71,7 +71,7 @@ func ofEdge1(content string) *corev1.Secret {
 func installedEdge1(changes ...func(*v1alpha1.Provisioning)) *v1alpha1.Provisioning {
 	p := provisioning("edge-1")
 	isReady(p)
-	p.Status.InstalledDigest = "v2:sha256:1"
+	p.Status.InstalledDigest = "v3:sha256:1"
 	for _, change := range changes {
 		change(p)
 	}

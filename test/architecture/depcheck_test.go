@@ -157,6 +157,7 @@ var layers = []layer{
 	{folder: "bootstrap/internal/kubernetes/"},
 	{folder: "bootstrap/manifests/"},
 	{folder: "bootstrap/internal/layout/", ours: []string{"bootstrap/internal/disk/"}},
+	{folder: "bootstrap/internal/site/", ours: []string{"bootstrap/internal/disk/", "bootstrap/internal/layout/"}},
 	{folder: "bootstrap/internal/pki/", ours: []string{"bootstrap/internal/disk/"}},
 	{folder: "bootstrap/internal/supervisor/", ours: []string{"bootstrap/internal/disk/"}},
 	{folder: "bootstrap/internal/config/", ours: []string{"bootstrap/internal/"}},

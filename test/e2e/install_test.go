@@ -23,7 +23,7 @@ import (
 
 // installLimit is the time limit of one installation. The lab machines share two cores with all
 // other programs.
-const installLimit = 20 * time.Minute
+const installLimit = 30 * time.Minute
 
 // TestInstall tests the scenario of the README: one node is pinned by MAC, and two are selected by
 // their requirements. The machines have a firewall, a bridge and other things of a site, can reach only

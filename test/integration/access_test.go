@@ -157,7 +157,7 @@ func startControllers(t *testing.T, names ...string) {
 func newKeeper(t *testing.T, ctx context.Context, name string) *keeper {
 	t.Helper()
 	must(t, manifest(name, one), "apply", "-f", "-")
-	must(t, "", "patch", "provisioning", name, "--subresource=status", "--type=merge", "-p", `{"status": {"installedDigest": "v2:sha256:1"}}`)
+	must(t, "", "patch", "provisioning", name, "--subresource=status", "--type=merge", "-p", `{"status": {"installedDigest": "v3:sha256:1"}}`)
 	p := get(t, name)
 	config, err := clientcmd.BuildConfigFromFlags("", shared.kubeconfig)
 	if err != nil {

@@ -43,7 +43,7 @@ func TestEditIsReverted(t *testing.T) {
 		t.Fatal("the patch did not change the spec")
 	}
 
-	must(t, "", "patch", "provisioning", "edited", "--subresource=status", "--type=merge", "-p", `{"status": {"installedDigest": "v2:sha256:1",
+	must(t, "", "patch", "provisioning", "edited", "--subresource=status", "--type=merge", "-p", `{"status": {"installedDigest": "v3:sha256:1",
 	  "nodes": [{"name": "master-1", "roles": ["control-plane", "worker"], "host": "host-1", "state": "Ready"}],
 	  "conditions": [{"type": "ClusterInstalled", "status": "Unknown", "reason": "SpecChanged", "message": "spec.PodSubnet"}]}}`)
 
@@ -66,7 +66,7 @@ func TestEditsOfAnInstalledCluster(t *testing.T) {
 	change := func(from, to string) string { return manifest("running", strings.Replace(spec, from, to, 1)) }
 	must(t, change("10.1.0.0", "10.2.0.0"), "apply", "-f", "-") // nothing is installed yet
 	must(t, manifest("running", spec), "apply", "-f", "-")
-	must(t, "", "patch", "provisioning", "running", "--subresource=status", "--type=merge", "-p", `{"status": {"installedDigest": "v2:sha256:1", "observedGeneration": 3}}`)
+	must(t, "", "patch", "provisioning", "running", "--subresource=status", "--type=merge", "-p", `{"status": {"installedDigest": "v3:sha256:1", "observedGeneration": 3}}`)
 
 	for name, r := range map[string]struct{ from, to, want string }{
 		"subnet":        {"10.1.0.0", "10.2.0.0", "the cluster is installed with 10.1.0.0/16 and cannot change to 10.2.0.0/16: spec.PodSubnet\nwrite 10.1.0.0/16; to install the cluster again"},

@@ -38,7 +38,7 @@ func TestBackupsOfTheController(t *testing.T) {
 	must(t, backupOf("first", "edge-1"), "apply", "-n", backing, "-f", "-")
 	await("backup/first", succeeded+"Waiting")
 	must(t, manifest("edge-1", one+"paused: true\nbackup: {schedule: '@monthly'}"), "apply", "-n", backing, "-f", "-")
-	must(t, "", "patch", "-n", backing, "bpa/edge-1", "--subresource=status", "--type=merge", "-p", `{"status":{"installedDigest":"v2:sha256:1"}}`)
+	must(t, "", "patch", "-n", backing, "bpa/edge-1", "--subresource=status", "--type=merge", "-p", `{"status":{"installedDigest":"v3:sha256:1"}}`)
 	await("pipelinerun/first-backup", "--for=create")
 	await("backup/first", succeeded+"Running")
 

@@ -46,7 +46,7 @@ func (s *Site) OnWith(host, stdin, command string) string {
 // machine runs the command again and again, because not everything on a machine can be watched.
 func (s *Site) AwaitOn(host, command string, limit time.Duration) {
 	s.T.Helper()
-	script := `until eval "$0" >/dev/null 2>&1; do sleep 0.1; done`
+	script := `until eval "$0" >/dev/null 2>&1; do sleep 0.3; done`
 	end, admin := time.Now().Add(limit), s.Admin()
 	for {
 		seconds := max(1, min(int(time.Until(end).Seconds()), 90)) // a call of kubectl takes at most two minutes

@@ -238,7 +238,7 @@ const publishLimit = 5 * time.Second
 
 // publishBackups says in the API server of the machine when the machine was backed up.
 func publishBackups(ctx context.Context, l layout.Layout) error {
-	api, err := kubernetes.NewClient(layout.APIServer, l.PKI())
+	api, err := kubernetes.NewClient(l.Net().APIServer(), l.PKI())
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func machineCopies(l layout.Layout) (backup.Copies, error) {
-	api, err := kubernetes.NewClient(layout.APIServer, l.PKI())
+	api, err := kubernetes.NewClient(l.Net().APIServer(), l.PKI())
 	return backup.Copies{Layout: l, API: api, Depot: "http://" + layout.DepotLocal}, err
 }
 

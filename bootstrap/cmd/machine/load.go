@@ -24,8 +24,8 @@ func loadCommand(l layout.Layout) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ref := layout.Depot + "/" + args[1]
-			pushed, err := images.Push(cmd.Context(), layout.PushRef(ref), img, login)
+			ref := l.Pull(args[1])
+			pushed, err := images.Push(cmd.Context(), layout.Push(args[1]), img, login)
 			if err == nil {
 				fmt.Println(ref, remark(pushed))
 			}

@@ -13,12 +13,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/internal/site"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := root(layout.FromEnv()).ExecuteContext(ctx); err != nil {
+	l, err := site.Load(layout.FromEnv())
+	if err == nil {
+		err = root(l).ExecuteContext(ctx)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "machine:", err)
 		os.Exit(1)
 	}
@@ -32,7 +37,7 @@ func root(l layout.Layout) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(upCommand(l), deployCommand(l), startCommand(l), stopCommand(l), restartCommand(l), statusCommand(l), downCommand(l), destroyCommand(l), cleanCommand(l), backupCommand(l), restoreCommand(l), restoreBackupsCommand(l), attachHostsCommand(l), unitCommand(l), logsCommand(l), envCommand(l), shellCommand(l),
+	cmd.AddCommand(upCommand(l), checkSiteCommand(l), deployCommand(l), startCommand(l), stopCommand(l), restartCommand(l), statusCommand(l), downCommand(l), destroyCommand(l), cleanCommand(l), backupCommand(l), restoreCommand(l), restoreBackupsCommand(l), attachHostsCommand(l), unitCommand(l), logsCommand(l), envCommand(l), shellCommand(l),
 		buildCommand(l), loadCommand(l), generateCommand(), apiserverCommand(l), superviseCommand(l))
 	return cmd
 }

@@ -48,7 +48,7 @@ func restoreCommand(l layout.Layout) *cobra.Command {
 			err = runSteps(cmd.Context(), l, "restore", []step{
 				{title: "nothing runs", run: func(ctx context.Context, _ io.Writer) (string, error) { return "", isDown(ctx, l) }},
 				{title: "state of the backup", run: func(ctx context.Context, log io.Writer) (string, error) {
-					report, err = restore.Restore{Layout: l, Paths: paths(l), File: args[0], Access: access, Keys: keys, PKI: identity, Log: log, Now: time.Now()}.Run(ctx)
+					report, err = restore.Restore{Layout: l, Paths: paths(l), File: args[0], Access: access, Keys: keys, PKI: identity(l), Log: log, Now: time.Now()}.Run(ctx)
 					return "", err
 				}},
 				{title: "keys and configuration", run: func(ctx context.Context, _ io.Writer) (string, error) { return "", configure(ctx, l) }},
@@ -159,7 +159,7 @@ func attachHostsCommand(l layout.Layout) *cobra.Command {
 			if !list && !all && len(names) == 0 {
 				return askServers(cmd, l)
 			}
-			api, err := kubernetes.NewClient(layout.APIServer, l.PKI())
+			api, err := kubernetes.NewClient(l.Net().APIServer(), l.PKI())
 			if err != nil {
 				return err
 			}

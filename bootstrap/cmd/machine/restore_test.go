@@ -21,8 +21,8 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
 )
 
-// site is an API server with three hosts, of which a restore has detached two, and a Provisioning that it has paused.
-func site(t *testing.T) (api *kubernetes.Client, patches map[string]string) {
+// detachedSite is an API server with three hosts, of which a restore has detached two, and a Provisioning that it has paused.
+func detachedSite(t *testing.T) (api *kubernetes.Client, patches map[string]string) {
 	t.Helper()
 	const mark = `"bpa.akraino.org/restored-by-machine": "2026-11-27T12:00:00Z"`
 	hosts := map[string]string{
@@ -57,7 +57,7 @@ func site(t *testing.T) (api *kubernetes.Client, patches map[string]string) {
 }
 
 func TestHostsAreAttachedOneByOne(t *testing.T) {
-	api, patches := site(t)
+	api, patches := detachedSite(t)
 	var out bytes.Buffer
 	if err := attachHosts(t.Context(), &out, api, nil, false); err != nil || len(patches) > 0 {
 		t.Fatalf("%v, %v", err, patches)

@@ -99,7 +99,7 @@ func TestUnitOfAnotherMachineIsKept(t *testing.T) {
 func TestCertificatesAreRenewedWithoutUp(t *testing.T) {
 	l := layout.Layout{Root: t.TempDir()}
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	if err := pki.Ensure(l.PKI(), identity, began); err != nil {
+	if err := pki.Ensure(l.PKI(), identity(l), began); err != nil {
 		t.Fatal(err)
 	}
 	write(t, l.Kubeconfig(), "old")

@@ -18,13 +18,17 @@ import (
 )
 
 func statusCommand(l layout.Layout) *cobra.Command {
-	var wait bool
+	var wait, network bool
 	timeout := 5 * time.Minute
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Print the state of each component and of backups, and the fingerprint of the depot's CA; fail if a component is not ready",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if network {
+				printFlows(cmd.OutOrStdout(), l.Net())
+				return host.CheckFirewall(cmd.Context(), l.Net())
+			}
 			client := supervisor.NewClient(paths(l))
 			if wait {
 				ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
@@ -58,6 +62,7 @@ func statusCommand(l layout.Layout) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "first wait until every component is ready")
+	cmd.Flags().BoolVar(&network, "network", false, "print which traffic the firewall lets pass instead, and fail if it is not in place")
 	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "how long --wait waits")
 	return cmd
 }

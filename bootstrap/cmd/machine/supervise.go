@@ -16,6 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/config"
 	"github.com/akraino-icn/bpa/bootstrap/internal/host"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/internal/site"
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
 )
 
@@ -38,14 +39,18 @@ func superviseCommand(l layout.Layout) *cobra.Command {
 	}
 }
 
-// hooks prepare the machine before the first component starts, as after a reboot, and keep it so: a default route that
-// comes later, or a program that resets the firewall, would let pods reach other networks. Certificates that cannot be
+// hooks prepare the machine before the first component starts, as after a reboot, and keep it so: a program that resets
+// the firewall would let pods reach other networks, and others the pods. Certificates that cannot be
 // renewed do not keep the machine from its start.
 func hooks(l layout.Layout) supervisor.Hooks {
 	var backups schedule
 	return supervisor.Hooks{
 		Prepare: func(ctx context.Context) error {
-			if err := host.PrepareNetwork(ctx); err != nil {
+			l, err := site.Load(l) // `machine up` may have changed it since this program began
+			if err != nil {
+				return err
+			}
+			if err := host.PrepareNetwork(ctx, l.Net()); err != nil {
 				return err
 			}
 			if _, err := renew(l, time.Now()); err != nil {
@@ -55,8 +60,12 @@ func hooks(l layout.Layout) supervisor.Hooks {
 		},
 		MaintainEvery: time.Minute,
 		Maintain: func(ctx context.Context) (bool, error) {
+			l, err := site.Load(l)
+			if err != nil {
+				return false, err
+			}
 			changed, err := renew(l, time.Now())
-			return changed, errors.Join(err, host.PrepareNetwork(ctx), backups.tick(ctx, l, time.Now()), publishBackups(ctx, l))
+			return changed, errors.Join(err, host.PrepareNetwork(ctx, l.Net()), backups.tick(ctx, l, time.Now()), publishBackups(ctx, l))
 		},
 	}
 }

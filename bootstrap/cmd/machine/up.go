@@ -22,7 +22,7 @@ import (
 )
 
 func upCommand(l layout.Layout) *cobra.Command {
-	project, noBackup := true, false
+	project, noBackup, siteFile := true, false, ""
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Bring the machine up: packages, builds, cluster, DNS, Metal3 CRDs, Tekton and the project",
@@ -35,7 +35,16 @@ func upCommand(l layout.Layout) *cobra.Command {
 			if err := finishRestore(l); err != nil {
 				return err
 			}
-			if err := runSteps(cmd.Context(), l, "up", upSteps(l, source, project, !noBackup)); err != nil {
+			var steps []step
+			if siteFile != "" {
+				text, n, err := readSite(l, siteFile)
+				if err != nil {
+					return err
+				}
+				l.Network = &n
+				steps = append(steps, siteStep(l, text))
+			}
+			if err := runSteps(cmd.Context(), l, "up", append(steps, upSteps(l, source, project, !noBackup)...)); err != nil {
 				return err
 			}
 			if project {
@@ -45,6 +54,7 @@ func upCommand(l layout.Layout) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&project, "project", project, "also deploy this project (see the deploy command)")
+	cmd.Flags().StringVar(&siteFile, "site", siteFile, "file with the networks of the site (see check-site), of which the machine keeps a copy")
 	cmd.Flags().BoolVar(&noBackup, "no-backup", noBackup, "do not back up the machine first")
 	return cmd
 }
@@ -98,7 +108,7 @@ func upSteps(l layout.Layout, source string, project, backup bool) []step {
 	}
 	steps = append(steps,
 		step{title: "network and firewall", run: func(ctx context.Context, _ io.Writer) (string, error) {
-			return "", host.PrepareNetwork(ctx)
+			return "", host.PrepareNetwork(ctx, l.Net())
 		}},
 		step{title: "keys and configuration", run: func(ctx context.Context, _ io.Writer) (string, error) { return "", configure(ctx, l) }},
 		step{title: "start after a reboot", run: func(ctx context.Context, _ io.Writer) (string, error) { return installUnit(ctx, host.MachineUnit, l) }},
@@ -153,7 +163,7 @@ func configure(ctx context.Context, l layout.Layout) error {
 	if err := host.EnsureUsers(ctx, config.Users(l)); err != nil {
 		return err
 	}
-	if err := pki.Ensure(l.PKI(), identity, time.Now()); err != nil {
+	if err := pki.Ensure(l.PKI(), identity(l), time.Now()); err != nil {
 		return err
 	}
 	if err := config.Write(config.Files(l, host.Facts())); err != nil {
@@ -172,7 +182,13 @@ func configure(ctx context.Context, l layout.Layout) error {
 }
 
 // identity is what the certificates of the machine contain.
-var identity = pki.Machine{Node: layout.NodeName, IPs: []string{layout.NodeIP}, ServiceIP: layout.ServiceIP, Server: layout.APIServer}
+func identity(l layout.Layout) pki.Machine {
+	m := pki.Machine{Node: layout.NodeName, IPs: []string{l.Net().NodeIP()}, ServiceIP: l.Net().ServiceIP(), Server: l.Net().APIServer()}
+	if l.Net().ServeAPI {
+		m.Also = l.Net().Hosts()
+	}
+	return m
+}
 
 // writeKubeconfig writes the administrator's kubeconfig, with its present certificate.
 func writeKubeconfig(l layout.Layout) error {
@@ -188,7 +204,7 @@ func writeKubeconfig(l layout.Layout) error {
 
 // renew renews the certificates of the machine, and reports whether components must restart to use them.
 func renew(l layout.Layout, now time.Time) (changed bool, err error) {
-	changed, err = pki.Renew(l.PKI(), identity, now)
+	changed, err = pki.Renew(l.PKI(), identity(l), now)
 	if changed {
 		err = errors.Join(err, writeKubeconfig(l))
 	}

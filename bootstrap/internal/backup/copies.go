@@ -88,7 +88,7 @@ func (c Copies) Store(ctx context.Context, to target.Target) (done Copied, err e
 		}
 		defer resp.Body.Close()
 		switch {
-		case resp.StatusCode == http.StatusNotFound && elsewhere(b.Depot):
+		case resp.StatusCode == http.StatusNotFound && elsewhere(c.Layout, b.Depot):
 			return false, nil
 		case resp.StatusCode != http.StatusOK:
 			return false, fmt.Errorf("the depot does not have it: %s answers %s", b.Artifact, resp.Status)
@@ -106,7 +106,7 @@ func (c Copies) Return(ctx context.Context, from target.Target) (done Copied, er
 		}
 		resp.Body.Close()
 		switch {
-		case resp.StatusCode == http.StatusOK || elsewhere(b.Depot):
+		case resp.StatusCode == http.StatusOK || elsewhere(c.Layout, b.Depot):
 			return false, nil
 		case resp.StatusCode != http.StatusNotFound:
 			return false, fmt.Errorf("the depot answers %s", resp.Status)
@@ -153,10 +153,9 @@ func (c Copies) each(ctx context.Context, t target.Target, do func(b ClusterBack
 }
 
 // elsewhere reports whether an address is that of another depot than the machine's. Its Backups are its own matter.
-func elsewhere(address string) bool {
+func elsewhere(l layout.Layout, address string) bool {
 	u, err := url.Parse(address)
-	depot, _, _ := strings.Cut(layout.Depot, ":")
-	return err == nil && u.Hostname() != depot
+	return err == nil && !slices.Contains(append(l.Net().Hosts(), l.Net().NodeIP()), u.Hostname())
 }
 
 // check copies a Backup, and returns an error unless it is the whole one.

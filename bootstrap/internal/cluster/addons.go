@@ -17,12 +17,12 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/manifests"
 )
 
-// The machine builds these images itself. Their repository names are those of the upstream images,
+// The machine builds these images of the depot itself. Their repository names are those of the upstream images,
 // so that application clusters find them in the depot too.
 const (
-	StaticImage  = layout.Depot + "/base/static:latest"
-	CoreDNSImage = layout.Depot + "/coredns/coredns:v1.14.7"
-	AnsibleImage = layout.Depot + "/base/ansible:latest" // `lab artifacts` builds it; Deploy needs it
+	StaticImage  = "base/static:latest"
+	CoreDNSImage = "coredns/coredns:v1.14.7"
+	AnsibleImage = "base/ansible:latest" // `lab artifacts` builds it; Deploy needs it
 )
 
 const certificates = "/etc/ssl/certs/ca-certificates.crt"
@@ -39,8 +39,8 @@ func (c Cluster) PushBaseImages(ctx context.Context) (pushed int, err error) {
 		return 0, err
 	}
 	for _, i := range []struct {
-		ref  string
-		make func() (v1.Image, error)
+		image string
+		make  func() (v1.Image, error)
 	}{
 		{StaticImage, func() (v1.Image, error) { return images.Static(certs, runtime.GOARCH) }},
 		{config.PauseImage, func() (v1.Image, error) { return images.Pause(c.Layout.Bin("pause"), runtime.GOARCH) }},
@@ -50,7 +50,7 @@ func (c Cluster) PushBaseImages(ctx context.Context) (pushed int, err error) {
 		if err != nil {
 			return pushed, err
 		}
-		fresh, err := images.Push(ctx, layout.PushRef(i.ref), img, login)
+		fresh, err := images.Push(ctx, layout.Push(i.image), img, login)
 		if err != nil {
 			return pushed, err
 		}
@@ -75,11 +75,11 @@ func (c Cluster) login() (*authn.Basic, error) {
 // whether it changed anything. It does not change Metal3 CRDs that belong to another installation.
 // kept lists these CRDs, each with the reason in parentheses.
 func (c Cluster) InstallAddons(ctx context.Context) (changed bool, kept []string, err error) {
-	image, err := images.Pinned(ctx, CoreDNSImage)
+	image, err := images.Pinned(ctx, c.Layout.Pull(CoreDNSImage))
 	if err != nil {
 		return false, nil, err
 	}
-	filled := strings.NewReplacer("image: IMAGE", "image: "+image, "SUM", sum(manifests.CoreDNS)).Replace(string(manifests.CoreDNS))
+	filled := strings.NewReplacer("image: IMAGE", "image: "+image, "clusterIP: ADDRESS", "clusterIP: "+c.Layout.Net().DNSIP(), "SUM", sum(manifests.CoreDNS)).Replace(string(manifests.CoreDNS))
 	dns, err := c.Apply(ctx, "coredns", []byte(filled))
 	if err != nil {
 		return false, nil, err

@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -122,17 +121,12 @@ func TestJoinTektonFailsOnUnexpectedManifests(t *testing.T) {
 	}
 }
 
-// withDepot starts a registry and returns its address. It also changes the pattern reference, which
-// then matches images of this registry instead of images of the depot.
+// withDepot starts a registry and returns its address.
 func withDepot(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
-	host := strings.TrimPrefix(server.URL, "http://")
-	before := reference
-	reference = regexp.MustCompile(strings.Replace(before.String(), regexp.QuoteMeta(layout.Depot), regexp.QuoteMeta(host), 1))
-	t.Cleanup(func() { reference = before })
-	return host
+	return strings.TrimPrefix(server.URL, "http://")
 }
 
 func TestAllImagesExistChecksEveryImage(t *testing.T) {
@@ -157,7 +151,7 @@ func TestAllImagesExistChecksEveryImage(t *testing.T) {
 		"one missing": {"image: " + there + "\nimage: " + missing, false},
 		"no image":    {"kind: Namespace", false},
 	} {
-		if got := allImagesExist(t.Context(), []byte(c.text)); got != c.want {
+		if got := allImagesExist(t.Context(), host+"/", []byte(c.text)); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}
@@ -191,7 +185,7 @@ func TestApplySkipsUnchangedManifests(t *testing.T) {
 
 func TestManifestsFitTheMachine(t *testing.T) {
 	dns := string(manifests.CoreDNS)
-	if !strings.Contains(dns, "clusterIP: "+layout.DNSIP) || !strings.Contains(dns, "image: IMAGE") {
+	if !strings.Contains(dns, "clusterIP: ADDRESS") || !strings.Contains(dns, "image: IMAGE") {
 		t.Error("the DNS manifest lacks the address that pods use for DNS, or the placeholder for its image")
 	}
 	for _, crd := range []string{"baremetalhosts.metal3.io", "hardwaredata.metal3.io", "hostdeploypolicies.metal3.io"} {

@@ -50,7 +50,7 @@ func objects(t *testing.T, text []byte) map[string]object {
 }
 
 func TestProjectHasTheMachinesDepotAndNoSecondOne(t *testing.T) {
-	text, err := projectManifests(os.DirFS("../../../config"))
+	text, err := projectManifests(os.DirFS("../../../config"), "192.0.2.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestProjectHasTheMachinesDepotAndNoSecondOne(t *testing.T) {
 }
 
 func TestProjectsClustersHaveTheMachinesDepot(t *testing.T) {
-	text, err := projectManifests(os.DirFS("../../../config"))
+	text, err := projectManifests(os.DirFS("../../../config"), "192.0.2.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestProjectsClustersHaveTheMachinesDepot(t *testing.T) {
 }
 
 func TestProjectIsRefusedWhenTheDepotsFilesHaveOtherNames(t *testing.T) {
-	_, err := projectManifests(fstest.MapFS{"depot.yaml": {Data: []byte("kind: X\n")}, "401-depot-service.yaml": {Data: []byte("kind: Y\n")}})
+	_, err := projectManifests(fstest.MapFS{"depot.yaml": {Data: []byte("kind: X\n")}, "401-depot-service.yaml": {Data: []byte("kind: Y\n")}}, "192.0.2.1")
 	if err == nil || !strings.Contains(err.Error(), "400-depot-service.yaml does not exist") {
 		t.Errorf("error = %v", err)
 	}
@@ -126,16 +126,16 @@ func TestServiceHasTheMachinesDepotAsEndpoint(t *testing.T) {
 	if slice.Metadata.Labels["kubernetes.io/service-name"] != "depot" || slice.Metadata.Namespace != "bpa-system" {
 		t.Errorf("the EndpointSlice belongs to no Service: %+v", slice.Metadata)
 	}
-	if len(slice.Endpoints) != 1 || len(slice.Endpoints[0].Addresses) != 1 || slice.Endpoints[0].Addresses[0] != layout.NodeIP {
-		t.Errorf("endpoints %+v, want %s", slice.Endpoints, layout.NodeIP)
+	if len(slice.Endpoints) != 1 || len(slice.Endpoints[0].Addresses) != 1 || slice.Endpoints[0].Addresses[0] != "ADDRESS" {
+		t.Errorf("endpoints %+v, want the place of the address", slice.Endpoints)
 	}
-	for name, address := range map[string]string{"https": layout.DepotTLS, "http": layout.Depot} {
+	for name, port := range map[string]string{"https": layout.DepotTLSPort, "http": layout.DepotPort} {
 		found := false
 		for _, p := range slice.Ports {
-			found = found || p.Name == name && strings.HasSuffix(address, ":"+strconv.Itoa(p.Port))
+			found = found || p.Name == name && port == strconv.Itoa(p.Port)
 		}
 		if !found {
-			t.Errorf("no port %s of %s in %+v", name, address, slice.Ports)
+			t.Errorf("no port %s (%s) in %+v", name, port, slice.Ports)
 		}
 	}
 }
@@ -145,15 +145,16 @@ func TestKoPushesLocallyAndManifestsHavePullReferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(text), layout.Depot+"/") || strings.Count(string(text), layout.DepotLocal+"/base/") != 2 {
+	c := Cluster{}
+	if strings.Contains(string(text), c.Layout.Pull("")) || strings.Count(string(text), layout.DepotLocal+"/base/") != 2 {
 		t.Errorf("base images must come from the local listener, where they can be mounted:\n%s", text)
 	}
 	digest := "@sha256:" + strings.Repeat("0", 64)
-	resolved := withPullRefs([]byte("image: " + layout.DepotLocal + "/bpa/controller" + digest + "\nlisten: " + layout.DepotLocal + "\n"))
-	if want := "image: " + layout.Depot + "/bpa/controller" + digest + "\nlisten: " + layout.DepotLocal + "\n"; string(resolved) != want {
+	resolved := c.withPullRefs([]byte("image: " + layout.DepotLocal + "/bpa/controller" + digest + "\nlisten: " + layout.DepotLocal + "\n"))
+	if want := "image: " + c.Layout.Pull("bpa/controller") + digest + "\nlisten: " + layout.DepotLocal + "\n"; string(resolved) != want {
 		t.Errorf("got\n%s\nwant\n%s", resolved, want)
 	}
-	if len(reference.FindAll(resolved, -1)) != 1 {
+	if len(references(c.Layout.Pull(""), resolved)) != 1 {
 		t.Error("the image is not recognized as an image of the depot")
 	}
 }

@@ -74,7 +74,7 @@ func (c Cluster) resolve(ctx context.Context, r koRun) ([]byte, error) {
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("ko resolve %s: %w: %s", r.name, err, lastLines(errs.String(), 5))
 	}
-	return withPullRefs(out.Bytes()), nil
+	return c.withPullRefs(out.Bytes()), nil
 }
 
 // program matches a reference to a program that ko builds: ko:// followed by an import path.
@@ -91,32 +91,34 @@ func programs(manifests []byte) []string {
 }
 
 func (r koRun) config() ([]byte, error) {
-	c := koConfig{DefaultBaseImage: layout.PushRef(StaticImage), DefaultLdflags: []string{"-s", "-w"}, BaseImageOverrides: map[string]string{}}
+	c := koConfig{DefaultBaseImage: layout.Push(StaticImage), DefaultLdflags: []string{"-s", "-w"}, BaseImageOverrides: map[string]string{}}
 	for path, base := range r.base {
-		c.BaseImageOverrides[path] = layout.PushRef(base)
+		c.BaseImageOverrides[path] = layout.Push(base)
 	}
 	return yaml.Marshal(c)
 }
 
 // withPullRefs replaces the depot's local address in image references with the address from which
 // nodes pull.
-func withPullRefs(manifests []byte) []byte {
-	return bytes.ReplaceAll(manifests, []byte(layout.DepotLocal+"/"), []byte(layout.Depot+"/"))
+func (c Cluster) withPullRefs(manifests []byte) []byte {
+	return bytes.ReplaceAll(manifests, []byte(layout.Push("")), []byte(c.Layout.Pull("")))
 }
 
-// reference matches images of the depot in resolved manifests.
-var reference = regexp.MustCompile(regexp.QuoteMeta(layout.Depot) + `/[a-z0-9/._-]+@sha256:[0-9a-f]{64}`)
-
 // allImagesExist reports whether the depot has every image that the resolved manifests reference.
-// It returns false if they reference none.
-func allImagesExist(ctx context.Context, resolved []byte) bool {
-	found := reference.FindAll(resolved, -1)
+// It returns false if they reference none. depot is the beginning of the references.
+func allImagesExist(ctx context.Context, depot string, resolved []byte) bool {
+	found := references(depot, resolved)
 	for _, ref := range found {
 		if !images.Exists(ctx, string(ref)) {
 			return false
 		}
 	}
 	return len(found) > 0
+}
+
+// references returns the images of the depot in resolved manifests.
+func references(depot string, resolved []byte) [][]byte {
+	return regexp.MustCompile(regexp.QuoteMeta(depot)+`[a-z0-9/._-]+@sha256:[0-9a-f]{64}`).FindAll(resolved, -1)
 }
 
 func lastLines(text string, n int) string {

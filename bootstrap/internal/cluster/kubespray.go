@@ -11,14 +11,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/images"
-	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// KubesprayImage contains the playbooks of the real kubespray. The lab builds it in addition to
+// KubesprayImage, in the depot, contains the playbooks of the real kubespray. The lab builds it in addition to
 // AnsibleImage, which contains the stand-in playbooks, if the lab has a checkout of kubespray. The
 // Tasks are then those of kubespray, and a Provisioning selects the stand-in by the release StandIn.
 const (
-	KubesprayImage = layout.Depot + "/base/ansible:kubespray-v2.31.0"
+	KubesprayImage = "base/ansible:kubespray-v2.31.0"
 	StandIn        = "stand-in"
 )
 
@@ -27,8 +26,8 @@ var playbookTasks = []string{"600-task-kubespray.yaml", "600-task-seed-registry.
 
 // playbooksImage returns the base image of the Tasks that run playbooks: KubesprayImage if the depot
 // has it.
-func playbooksImage(ctx context.Context) string {
-	if images.Exists(ctx, KubesprayImage) {
+func (c Cluster) playbooksImage(ctx context.Context) string {
+	if images.Exists(ctx, c.Layout.Pull(KubesprayImage)) {
 		return KubesprayImage
 	}
 	return AnsibleImage

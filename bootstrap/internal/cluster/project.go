@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,10 +44,10 @@ func (c Cluster) Deploy(ctx context.Context) (bool, error) {
 	if _, err := os.Stat(filepath.Join(root, projectConfig)); err != nil {
 		return false, fmt.Errorf("%w: no %s/ folder beside the bootstrap module", ErrNotDeployed, projectConfig)
 	}
-	if !images.Exists(ctx, AnsibleImage) {
-		return false, fmt.Errorf("%w: the depot has no %s, the base of the kubespray task: build it with `lab artifacts`, then run `machine deploy`", ErrNotDeployed, AnsibleImage)
+	if !images.Exists(ctx, c.Layout.Pull(AnsibleImage)) {
+		return false, fmt.Errorf("%w: the depot has no %s, the base of the kubespray task: build it with `lab artifacts`, then run `machine deploy`", ErrNotDeployed, c.Layout.Pull(AnsibleImage))
 	}
-	source, err := projectManifests(os.DirFS(filepath.Join(root, projectConfig)))
+	source, err := projectManifests(os.DirFS(filepath.Join(root, projectConfig)), c.Layout.Net().NodeIP())
 	if err != nil {
 		return false, err
 	}
@@ -54,14 +55,15 @@ func (c Cluster) Deploy(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read the depot's CA certificate, which the depot creates when it starts: %w", err)
 	}
+	depot := c.Layout.Net().DepotForServers()
 	settings, err := siteSettings(map[string]string{
-		"depot-url": "https://" + layout.DepotTLS, "depot-ca": string(ca), "depot-image-url": "http://" + layout.Depot,
+		"depot-url": "https://" + net.JoinHostPort(depot, layout.DepotTLSPort), "depot-ca": string(ca), "depot-image-url": "http://" + net.JoinHostPort(depot, layout.DepotPort),
 	})
 	if err != nil {
 		return false, err
 	}
 	source = append(source, settings...)
-	base := playbooksImage(ctx)
+	base := c.playbooksImage(ctx)
 	resolved, err := c.resolveProject(ctx, root, source, base)
 	if err != nil {
 		return false, err
@@ -90,7 +92,7 @@ func (c Cluster) resolveProject(ctx context.Context, root string, source []byte,
 
 // projectManifests joins the files of config/. It replaces the manifests of a depot in a pod with
 // the Service of the machine's own depot.
-func projectManifests(config fs.FS) ([]byte, error) {
+func projectManifests(config fs.FS, node string) ([]byte, error) {
 	files, err := fs.Glob(config, "*.yaml") // sorted: file names begin with a number that gives the order
 	if err != nil {
 		return nil, err
@@ -111,7 +113,7 @@ func projectManifests(config fs.FS) ([]byte, error) {
 		}
 		fmt.Fprintf(&joined, "---\n%s\n", text)
 	}
-	fmt.Fprintf(&joined, "---\n%s", manifests.DepotService)
+	fmt.Fprintf(&joined, "---\n%s", bytes.ReplaceAll(manifests.DepotService, []byte("ADDRESS"), []byte(node)))
 	return joined.Bytes(), nil
 }
 

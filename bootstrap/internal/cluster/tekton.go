@@ -89,14 +89,14 @@ func (c Cluster) tektonManifests(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, err := images.Pinned(ctx, StaticImage)
+	base, err := images.Pinned(ctx, c.Layout.Pull(StaticImage))
 	if err != nil {
 		return nil, err
 	}
 	stamp := key(runtime.Version(), tektonVersion, string(sums), base, fmt.Sprint(tektonSettings, tektonExcluded, tektonEdits))
 	cached, mark := c.Layout.Cache("tekton.yaml"), c.Layout.Cache("tekton.stamp")
 	if have, err := os.ReadFile(mark); err == nil && string(have) == stamp {
-		if resolved, err := os.ReadFile(cached); err == nil && allImagesExist(ctx, resolved) {
+		if resolved, err := os.ReadFile(cached); err == nil && allImagesExist(ctx, c.Layout.Pull(""), resolved) {
 			return resolved, nil
 		}
 	}

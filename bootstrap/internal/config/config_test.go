@@ -151,7 +151,7 @@ func TestKubeletConfiguration(t *testing.T) {
 	}
 	want := map[string]any{
 		"failCgroupV1": false, "cgroupDriver": "cgroupfs", "containerRuntimeEndpoint": "unix:///state/run/containerd.sock",
-		"clusterDNS": []any{layout.DNSIP}, "serializeImagePulls": false, "maxPods": float64(200),
+		"clusterDNS": []any{state.Net().DNSIP()}, "serializeImagePulls": false, "maxPods": float64(200),
 		"authorization": map[string]any{"mode": "Webhook"},
 	}
 	for key, value := range want {
@@ -178,7 +178,7 @@ func TestDepotWritesOnlyLocallyOrWithAToken(t *testing.T) {
 	plan := Plan(state)
 	args := strings.Join(plan.Components[0].Args, " ")
 	for _, want := range []string{
-		"/bin/depot ", "--listen=" + layout.Depot, "--tls-listen=" + layout.DepotTLS, "--local-listen=" + layout.DepotLocal, "--probe-listen=" + layout.DepotProbe, "--kubeconfig=/state/pki/depot.kubeconfig",
+		"/bin/depot ", "--listen=" + state.Net().Depot(), "--tls-listen=" + state.Net().DepotTLS(), "--local-listen=" + layout.DepotLocal, "--probe-listen=" + layout.DepotProbe, "--kubeconfig=/state/pki/depot.kubeconfig",
 	} {
 		if !strings.Contains(args, want) {
 			t.Errorf("%s lacks %s", args, want)
@@ -200,11 +200,11 @@ func TestDepotWritesOnlyLocallyOrWithAToken(t *testing.T) {
 func TestContainerdTrustsTheDepotsAuthority(t *testing.T) {
 	files := Files(state, Facts{})
 	want := "server = \"https://10.60.0.1:5443\"\n\n[host.\"https://10.60.0.1:5443\"]\n  capabilities = [\"pull\", \"resolve\"]\n  ca = \"/state/depot/tls/ca.crt\"\n"
-	if diff := cmp.Diff(want, files[state.Etc("certs.d", layout.DepotTLS, "hosts.toml")]); diff != "" {
+	if diff := cmp.Diff(want, files[state.Etc("certs.d", state.Net().DepotTLS(), "hosts.toml")]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	want = "server = \"http://10.60.0.1:5000\"\n\n[host.\"http://10.60.0.1:5000\"]\n  capabilities = [\"pull\", \"resolve\"]\n"
-	if diff := cmp.Diff(want, files[state.Etc("certs.d", layout.Depot, "hosts.toml")]); diff != "" {
+	if diff := cmp.Diff(want, files[state.Etc("certs.d", state.Net().Depot(), "hosts.toml")]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -214,7 +214,7 @@ func TestControlPlanesShareNothing(t *testing.T) {
 	other := ControlPlane{Bin: state.Bin, PKI: "/t/pki", Data: "/t/data", Admission: "/t/admission.yaml", Audit: "/t/audit.yaml", AuditLog: "/t/log/audit.log", EtcdPort: "1", EtcdPeer: "2", EtcdHealth: "4", Address: "127.0.0.1", Port: "3", ServiceCIDR: "10.0.0.0/24"}
 	for _, c := range []supervisor.Component{other.Etcd(), other.APIServer()} {
 		for _, arg := range c.Args[1:] {
-			if strings.Contains(arg, "/state/") || strings.Contains(arg, layout.NodeIP) || strings.Contains(arg, ":23") {
+			if strings.Contains(arg, "/state/") || strings.Contains(arg, state.Net().NodeIP()) || strings.Contains(arg, ":23") {
 				t.Errorf("%s of a test uses a resource of the machine: %s", c.Name, arg)
 			}
 		}

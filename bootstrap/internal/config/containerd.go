@@ -6,8 +6,8 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// PauseImage is the image of the container that keeps the namespaces of a pod open.
-const PauseImage = layout.Depot + "/pause:3.10.1"
+// PauseImage is the image in the depot of the container that keeps the namespaces of a pod open.
+const PauseImage = "pause:3.10.1"
 
 // containerd returns containerd's configuration. It sets restrict_oom_score_adj on a machine on
 // which runc may not lower oom_score_adj. Without it, a container would fail to start there, with
@@ -47,7 +47,7 @@ disabled_plugins = [
     [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
       Root = %q
       SystemdCgroup = false
-`, l.Data("containerd"), l.ContainerdState(), l.ContainerdSocket(), PauseImage, l.Etc("certs.d"),
+`, l.Data("containerd"), l.ContainerdState(), l.ContainerdSocket(), l.Pull(PauseImage), l.Etc("certs.d"),
 		!f.AppArmor, !f.LowerOOMScore, l.Etc("cni"), l.RuncState())
 }
 
@@ -72,12 +72,12 @@ func cni(l layout.Layout) string {
       "type": "bridge", "bridge": %q, "isGateway": true, "ipMasq": false, "hairpinMode": true,
       "ipam": {
         "type": "host-local", "dataDir": %q,
-        "ranges": [[{"subnet": %q, "rangeStart": %q, "gateway": %q}]],
+        "ranges": [[{"subnet": "%s", "rangeStart": %q, "gateway": %q}]],
         "routes": [{"dst": "0.0.0.0/0"}]
       }
     },
     {"type": "portmap", "capabilities": {"portMappings": true}}
   ]
 }
-`, layout.Bridge, l.Data("cni"), layout.PodCIDR, layout.PodFirst, layout.NodeIP)
+`, layout.Bridge, l.Data("cni"), l.Net().Pods, l.Net().PodFirst(), l.Net().NodeIP())
 }

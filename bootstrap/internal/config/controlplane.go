@@ -116,6 +116,6 @@ func EtcdMember() []string {
 func machineControlPlane(l layout.Layout) ControlPlane {
 	return ControlPlane{
 		Bin: l.Bin, PKI: l.PKI(), Data: l.Data(), Admission: l.Etc("admission.yaml"), Audit: l.Etc("audit.yaml"), AuditLog: l.Log("audit", "audit.log"), EtcdPort: etcdPort, EtcdPeer: etcdPeer, EtcdHealth: "2381",
-		Address: layout.NodeIP, Port: "6443", ServiceCIDR: layout.ServiceCIDR,
+		Address: l.Net().NodeIP(), Port: layout.APIServerPort, ServiceCIDR: l.Net().Services.String(),
 	}
 }

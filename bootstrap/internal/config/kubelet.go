@@ -37,12 +37,12 @@ resolvConf: %[6]s
 serializeImagePulls: false
 tlsCertFile: %[1]s/kubelet.crt
 tlsPrivateKeyFile: %[1]s/kubelet.key
-`, l.PKI(), layout.DNSIP, l.ContainerdSocket(), l.Data("pod-logs"), layout.NodeIP, l.Etc("resolv.conf"))
+`, l.PKI(), l.Net().DNSIP(), l.ContainerdSocket(), l.Data("pod-logs"), l.Net().NodeIP(), l.Etc("resolv.conf"))
 }
 
 // resolvConf returns the resolv.conf for pods that use the DNS settings of the node. The machine's
 // own file would send their queries to servers that pods cannot reach.
-func resolvConf() string { return "nameserver " + layout.DNSIP + "\n" }
+func resolvConf(l layout.Layout) string { return "nameserver " + l.Net().DNSIP() + "\n" }
 
 // proxy returns kube-proxy's configuration. On a machine where traffic between pods on the bridge
 // does not pass iptables, the address in a reply would not be translated back to the service's
@@ -60,5 +60,5 @@ iptables: {masqueradeAll: %t}
 metricsBindAddress: 127.0.0.1:10249
 mode: iptables
 nodePortAddresses: [%s/32]
-`, filepath.Join(l.PKI(), "proxy.kubeconfig"), layout.PodCIDR, layout.NodeName, !f.BridgeNF, layout.NodeIP)
+`, filepath.Join(l.PKI(), "proxy.kubeconfig"), l.Net().Pods, layout.NodeName, !f.BridgeNF, l.Net().NodeIP())
 }

@@ -52,15 +52,19 @@ func Users(l layout.Layout) []string {
 // does not wait for the API server that authorizes its clients, because no pod can start without
 // images.
 func depot(l layout.Layout) supervisor.Component {
-	conf := filepath.Join(l.PKI(), "depot.kubeconfig")
-	return supervisor.Component{
+	conf, net := filepath.Join(l.PKI(), "depot.kubeconfig"), l.Net()
+	c := supervisor.Component{
 		Name: "depot", Health: "http://" + layout.DepotProbe + "/readyz", Inputs: []string{l.Bin("depot"), conf},
 		Args: []string{
-			l.Bin("depot"), "--root=" + l.DepotDir(), "--listen=" + layout.Depot, "--tls-listen=" + layout.DepotTLS, "--local-listen=" + layout.DepotLocal,
+			l.Bin("depot"), "--root=" + l.DepotDir(), "--listen=" + net.Depot(), "--tls-listen=" + net.DepotTLS(), "--local-listen=" + layout.DepotLocal,
 			"--probe-listen=" + layout.DepotProbe, "--backup-reserve=2GiB",
 			"--host=depot.bpa-system", "--host=depot.bpa-system.svc", "--host=depot.bpa-system.svc.cluster.local", "--kubeconfig=" + conf,
 		},
 	}
+	for _, host := range net.Hosts() {
+		c.Args = append(c.Args, "--host="+host)
+	}
+	return c
 }
 
 func controllerManager(l layout.Layout) supervisor.Component {
@@ -108,7 +112,7 @@ func kubeletComponent(l layout.Layout) supervisor.Component {
 		Inputs: []string{l.Bin("kube"), conf, kubeconfig, filepath.Join(l.PKI(), "kubelet.crt")},
 		Args: []string{
 			l.Bin("kubelet"), "--config=" + conf, "--kubeconfig=" + kubeconfig, "--hostname-override=" + layout.NodeName,
-			"--node-ip=" + layout.NodeIP, "--root-dir=" + l.Data("kubelet"), "--cert-dir=" + l.PKI(),
+			"--node-ip=" + l.Net().NodeIP(), "--root-dir=" + l.Data("kubelet"), "--cert-dir=" + l.PKI(),
 		},
 	}
 }

@@ -13,15 +13,14 @@ import (
 // supervisor (KillMode=process), which stops its components. The kernel kills the components if the supervisor dies.
 // The supervisor needs up to 80 s to stop them, in which it answers nothing: the watchdog and the stop wait longer.
 // Without memory, the kernel ends pods before the components. RequiresMountsFor waits for a state folder on a disk of
-// its own. The rules that keep pods off other networks need the default route, so the unit waits for the network if
-// there is one; the supervisor adds the rules of a route that comes later.
+// its own. The unit does not wait for a network: the firewall names interfaces that may not exist yet, and all components
+// listen at addresses of the machine's own bridge.
 func Unit(l layout.Layout) string {
 	return fmt.Sprintf(`[Unit]
 Description=BPA bootstrap machine: depot, etcd, Kubernetes and containerd
 Documentation=https://github.com/akraino-icn/bpa
 RequiresMountsFor=%[1]q
-Wants=network-online.target
-After=network-online.target
+After=network-pre.target
 StartLimitIntervalSec=0
 
 [Service]

@@ -13,14 +13,15 @@ import (
 
 // Files returns the content of all configuration files by path.
 func Files(l layout.Layout, f Facts) map[string]string {
+	net := l.Net()
 	files := map[string]string{
-		l.Etc("containerd.toml"):                        containerd(l, f),
-		l.Etc("certs.d", layout.Depot, "hosts.toml"):    depotHosts("http://"+layout.Depot, ""),
-		l.Etc("certs.d", layout.DepotTLS, "hosts.toml"): depotHosts("https://"+layout.DepotTLS, l.DepotCA()),
-		l.Etc("cni", "10-bpa.conflist"):                 cni(l),
-		l.Etc("kubelet.yaml"):                           kubelet(l),
-		l.Etc("resolv.conf"):                            resolvConf(),
-		l.Etc("proxy.yaml"):                             proxy(l, f),
+		l.Etc("containerd.toml"):                       containerd(l, f),
+		l.Etc("certs.d", net.Depot(), "hosts.toml"):    depotHosts("http://"+net.Depot(), ""),
+		l.Etc("certs.d", net.DepotTLS(), "hosts.toml"): depotHosts("https://"+net.DepotTLS(), l.DepotCA()),
+		l.Etc("cni", "10-bpa.conflist"):                cni(l),
+		l.Etc("kubelet.yaml"):                          kubelet(l),
+		l.Etc("resolv.conf"):                           resolvConf(l),
+		l.Etc("proxy.yaml"):                            proxy(l, f),
 	}
 	maps.Copy(files, machineControlPlane(l).Files())
 	return files

@@ -44,32 +44,6 @@ func TestCapability(t *testing.T) {
 	}
 }
 
-func TestRouteDevices(t *testing.T) {
-	const routes = "default via 192.0.2.1 dev eth0 proto dhcp metric 100 \ndefault via 198.51.100.1 dev wwan0 \ndefault via 192.0.2.9 dev eth0 metric 200\n"
-	if diff := cmp.Diff([]string{"eth0", "wwan0"}, routeDevices(routes)); diff != "" {
-		t.Errorf("devices (-want +got):\n%s", diff)
-	}
-	if got := routeDevices(""); got != nil {
-		t.Errorf("devices of a machine without a default route: %v", got)
-	}
-}
-
-func TestRulesDropPacketsOnDefaultRoutes(t *testing.T) {
-	got := rules([]string{"eth0"})
-	for _, want := range []rule{
-		{"mangle", "POSTROUTING", "-o eth0 -d 10.61.0.0/16 -j DROP"},
-		{"mangle", "POSTROUTING", "-o eth0 -s 10.60.0.0/24 -j DROP"},
-	} {
-		found := false
-		for _, r := range got {
-			found = found || r == want
-		}
-		if !found {
-			t.Errorf("no rule %v among %v", want, got)
-		}
-	}
-}
-
 func TestMountsBelowAreDeepestFirstAndLeaveNeighboursAlone(t *testing.T) {
 	const mountinfo = `22 1 8:1 / / rw - ext4 /dev/vda rw
 30 22 8:2 / /var/lib/bpa rw - ext4 /dev/vdb rw

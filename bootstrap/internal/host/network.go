@@ -11,19 +11,19 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// PrepareNetwork sets kernel parameters, creates the bridge, and adds firewall rules that keep pods
-// off other networks. It must run before any pod starts.
-func PrepareNetwork(ctx context.Context) error {
+// PrepareNetwork sets kernel parameters, creates the bridge, and makes the firewall that keeps the networks of the site
+// and the pods apart. It must run before any pod starts.
+func PrepareNetwork(ctx context.Context, n layout.Network) error {
 	// An error does not matter. The kernel may have the module built in. If the kernel lacks the
 	// module, kube-proxy masquerades service connections.
 	_, _ = run(ctx, "", "modprobe", "-q", "br_netfilter")
 	if err := sysctls(); err != nil {
 		return err
 	}
-	if err := bridge(ctx); err != nil {
+	if err := bridge(ctx, n); err != nil {
 		return err
 	}
-	return firewall(ctx)
+	return firewall(ctx, n)
 }
 
 // sysctls sets kernel parameters. It only raises a value, because other programs may have set a
@@ -52,13 +52,13 @@ func less(a, b string) bool {
 	return len(a) < len(b) || (len(a) == len(b) && a < b)
 }
 
-func bridge(ctx context.Context) error {
+func bridge(ctx context.Context, n layout.Network) error {
 	if _, err := run(ctx, "", "ip", "link", "show", layout.Bridge); err != nil {
 		if _, err := run(ctx, "", "ip", "link", "add", layout.Bridge, "address", layout.BridgeMAC, "type", "bridge"); err != nil {
 			return err
 		}
 	}
-	if _, err := run(ctx, "", "ip", "address", "replace", layout.NodeCIDR, "dev", layout.Bridge); err != nil {
+	if _, err := run(ctx, "", "ip", "address", "replace", n.NodeCIDR(), "dev", layout.Bridge); err != nil {
 		return err
 	}
 	if _, err := run(ctx, "", "ip", "link", "set", layout.Bridge, "up"); err != nil {
@@ -66,40 +66,23 @@ func bridge(ctx context.Context) error {
 	}
 	// kube-proxy rewrites the destination of a packet that has a route already. Without this one, a machine without a
 	// default route reaches no service, and its API server no webhook.
-	_, err := run(ctx, "", "ip", "route", "replace", layout.ServiceCIDR, "dev", layout.Bridge)
+	_, err := run(ctx, "", "ip", "route", "replace", n.Services.String(), "dev", layout.Bridge)
 	return err
 }
 
-// tag marks our firewall rules.
+// tag marks our rules of iptables.
 const tag = "bpa-bootstrap"
 
-// rule is one of our iptables rules. match is the rest of the rule, with its target.
-type rule struct{ table, chain, match string }
+// accepted are the parameters of our rules of iptables. They accept forwarding on the bridge, in case rules of other programs
+// block it: a packet passes only if no table drops it.
+var accepted = []string{"-i " + layout.Bridge, "-o " + layout.Bridge}
 
-// rules returns our firewall rules. outside are the interfaces of default routes. A packet that
-// leaves by such an interface is dropped if it comes from a pod or goes to a service address, which
-// happens if the route to the bridge is gone. Two more rules accept forwarding on the bridge, in case rules of other programs block it.
-func rules(outside []string) []rule {
-	all := []rule{
-		{"filter", "FORWARD", "-i " + layout.Bridge + " -j ACCEPT"},
-		{"filter", "FORWARD", "-o " + layout.Bridge + " -j ACCEPT"},
-	}
-	for _, dev := range outside {
-		all = append(all,
-			rule{"mangle", "POSTROUTING", "-o " + dev + " -d " + layout.ServiceCIDR + " -j DROP"},
-			rule{"mangle", "POSTROUTING", "-o " + dev + " -s " + layout.PodCIDR + " -j DROP"})
-	}
-	return all
-}
-
-func firewall(ctx context.Context) error {
-	outside, err := defaultRouteDevices(ctx)
-	if err != nil {
-		return err
-	}
-	for _, r := range rules(outside) {
+// firewall adds our rules of iptables, and makes our table of nftables, unless it is there already: another program may have
+// removed all rules. nft replaces the table at once, so there is no moment without it.
+func firewall(ctx context.Context, n layout.Network) error {
+	for _, match := range accepted {
 		args := func(action string) []string {
-			return append(append([]string{"-w", "-t", r.table, action, r.chain}, strings.Fields(r.match)...), "-m", "comment", "--comment", tag)
+			return append(append([]string{"-w", action, "FORWARD"}, strings.Fields(match)...), "-j", "ACCEPT", "-m", "comment", "--comment", tag)
 		}
 		if exec.CommandContext(ctx, "iptables", args("-C")...).Run() == nil {
 			continue
@@ -108,28 +91,19 @@ func firewall(ctx context.Context) error {
 			return err
 		}
 	}
+	if CheckFirewall(ctx, n) == nil {
+		return nil
+	}
+	rules, _ := ruleset(n)
+	_, err := run(ctx, "table inet "+table+"\ndelete table inet "+table+"\n"+rules, "nft", "-f", "-")
+	return err
+}
+
+// CheckFirewall returns an error if our table of nftables is not there, or is that of another network.
+func CheckFirewall(ctx context.Context, n layout.Network) error {
+	_, version := ruleset(n)
+	if _, err := run(ctx, "", "nft", "list", "chain", "inet", table, version); err != nil {
+		return fmt.Errorf("the firewall of this machine is not in place, or is that of another site file (%w): `machine start` makes it, and a running machine within a minute", err)
+	}
 	return nil
-}
-
-func defaultRouteDevices(ctx context.Context) ([]string, error) {
-	out, err := run(ctx, "", "ip", "-4", "route", "show", "default")
-	if err != nil {
-		return nil, err
-	}
-	return routeDevices(out), nil
-}
-
-// routeDevices returns the interfaces in the output of `ip route`, each once.
-func routeDevices(routes string) []string {
-	var devices []string
-	seen := map[string]bool{}
-	for line := range strings.Lines(routes) {
-		fields := strings.Fields(line)
-		for i, f := range fields {
-			if f == "dev" && i+1 < len(fields) && !seen[fields[i+1]] {
-				devices, seen[fields[i+1]] = append(devices, fields[i+1]), true
-			}
-		}
-	}
-	return devices
 }

@@ -14,7 +14,7 @@ import (
 // the lab uses to create root file systems.
 var packages = []string{
 	"ca-certificates", "conntrack", "containernetworking-plugins", "ethtool", "iproute2", "iptables", "kmod",
-	"mmdebstrap", "openssh-client", "procps", "runc", "socat", "util-linux",
+	"mmdebstrap", "nftables", "openssh-client", "procps", "runc", "socat", "util-linux",
 }
 
 // InstallPackages installs the missing Debian packages and returns their names. It contacts no

@@ -31,7 +31,17 @@ func RemoveNetwork(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	if !hasTable(ctx) {
+		return nil
+	}
+	_, err := run(ctx, "", "nft", "delete", "table", "inet", table)
+	return err
+}
+
+// hasTable reports whether our table of nftables is there.
+func hasTable(ctx context.Context) bool {
+	_, err := run(ctx, "", "nft", "list", "table", "inet", table)
+	return err == nil
 }
 
 // linkNames returns the interface names in the output of `ip -o link`, whose lines look like
@@ -171,6 +181,9 @@ func Leftovers(ctx context.Context, l layout.Layout) ([]string, error) {
 		if saved, err := run(ctx, "", family+"-save"); err == nil && withoutOurRules(saved) != saved {
 			left = append(left, family+" rules")
 		}
+	}
+	if hasTable(ctx) {
+		left = append(left, "nftables rules")
 	}
 	return left, nil
 }

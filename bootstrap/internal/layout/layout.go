@@ -3,14 +3,27 @@ package layout
 import (
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // Default is the state folder if BPA_STATE is not set.
 const Default = "/var/lib/bpa"
 
-// Layout returns the paths below the state folder of one bootstrap machine.
-type Layout struct{ Root string }
+// Layout returns the paths below the state folder of one bootstrap machine, and its network.
+type Layout struct {
+	Root    string
+	Network *Network // nil: DefaultNetwork
+}
+
+// Net returns the network of the machine.
+func (l Layout) Net() Network {
+	if l.Network == nil {
+		return DefaultNetwork()
+	}
+	return *l.Network
+}
+
+// Site is the file with the network of the machine. It does not exist on a machine with DefaultNetwork.
+func (l Layout) Site() string { return l.Etc("site.yaml") }
 
 // FromEnv returns the layout for the state folder in BPA_STATE, or for Default if that is not set.
 func FromEnv() Layout {
@@ -57,14 +70,11 @@ func DepotSecrets() []string { return []string{"tls", "local-token", "upload-sec
 // local listener.
 func (l Layout) DockerConfig() string { return l.Etc("docker") }
 
-// PushRef returns the reference with which the machine itself pushes an image to the depot. It
-// names the depot's local listener. A reference outside the depot is returned unchanged.
-func PushRef(ref string) string {
-	if path, ok := strings.CutPrefix(ref, Depot+"/"); ok {
-		return DepotLocal + "/" + path
-	}
-	return ref
-}
+// Pull returns the reference with which nodes pull an image of the depot.
+func (l Layout) Pull(image string) string { return l.Net().Depot() + "/" + image }
+
+// Push returns the reference with which the machine itself reads and writes an image of the depot.
+func Push(image string) string { return DepotLocal + "/" + image }
 
 // CommandLock is the file that a command locks while it works on the state folder.
 func (l Layout) CommandLock() string { return l.path(".lock") }

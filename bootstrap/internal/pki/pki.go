@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,7 @@ import (
 type Machine struct {
 	Node      string   // node name
 	IPs       []string // addresses at which the machine's servers listen
+	Also      []string // names and addresses at which clients reach the API server too
 	ServiceIP string   // address of the Service kubernetes.default
 	Server    string   // https URL of the API server, for kubeconfigs
 }
@@ -107,6 +109,13 @@ func Ensure(dir string, machine Machine, now time.Time) error {
 func servers(dir string, machine Machine, ca *pair, now time.Time) error {
 	names := []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "localhost"}
 	ips := append([]string{"127.0.0.1", machine.ServiceIP}, machine.IPs...)
+	for _, host := range machine.Also {
+		if net.ParseIP(host) != nil {
+			ips = append(ips, host)
+		} else {
+			names = append(names, host)
+		}
+	}
 	for _, s := range []subject{
 		{file: "apiserver", name: "kube-apiserver", dns: names, ips: ips},
 		{file: "apiserver-kubelet", name: "kube-apiserver-kubelet-client", groups: []string{"system:masters"}},

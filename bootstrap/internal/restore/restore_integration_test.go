@@ -37,7 +37,7 @@ import (
 
 // The tests run etcd and kube-apiserver from the programs of the machine command, with folders and ports of their own.
 
-var identity = pki.Machine{Node: "none", IPs: []string{"127.0.0.1"}, ServiceIP: layout.ServiceIP, Server: "https://127.0.0.1:1"}
+var identity = pki.Machine{Node: "none", IPs: []string{"127.0.0.1"}, ServiceIP: layout.DefaultNetwork().ServiceIP(), Server: "https://127.0.0.1:1"}
 
 // machine is a state folder with the programs of a machine.
 type machine struct {
@@ -105,7 +105,7 @@ func (m *machine) begin(t *testing.T, components ...func(config.ControlPlane) su
 	}
 	m.control = config.ControlPlane{
 		Bin: m.Bin, PKI: m.PKI(), Data: m.Data(), Admission: m.Etc("admission.yaml"), Audit: m.Etc("audit.yaml"), AuditLog: m.Log("audit.log"),
-		EtcdPort: ports[0], EtcdPeer: ports[1], EtcdHealth: ports[2], Address: "127.0.0.1", Port: ports[3], ServiceCIDR: layout.ServiceCIDR,
+		EtcdPort: ports[0], EtcdPeer: ports[1], EtcdHealth: ports[2], Address: "127.0.0.1", Port: ports[3], ServiceCIDR: layout.DefaultNetwork().Services.String(),
 	}
 	if err := config.Write(m.control.Files()); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/config"
 	"github.com/akraino-icn/bpa/bootstrap/internal/host"
 	"github.com/akraino-icn/bpa/bootstrap/internal/kubernetes"
-	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
 )
 
@@ -25,7 +24,7 @@ func (r Restore) detach(ctx context.Context, report *Report) error {
 	control := config.ControlPlane{
 		Bin: r.Layout.Bin, PKI: filepath.Join(folder, unpacked, "state", "pki"), Data: folder, Admission: filepath.Join(folder, "admission.yaml"),
 		Audit: filepath.Join(folder, "audit.yaml"), AuditLog: filepath.Join(folder, "audit.log"),
-		EtcdPort: ports[0], EtcdPeer: ports[1], EtcdHealth: ports[2], Address: address, Port: ports[3], ServiceCIDR: layout.ServiceCIDR, Alone: true,
+		EtcdPort: ports[0], EtcdPeer: ports[1], EtcdHealth: ports[2], Address: address, Port: ports[3], ServiceCIDR: r.Layout.Net().Services.String(), Alone: true,
 	}
 	if err := config.Write(control.Files()); err != nil {
 		return err

@@ -13,22 +13,18 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// version2 is the prefix of the digests that Digest returns. Digests of DigestV1 begin with
-// "sha256:".
-const version2 = "v2:"
+// version is the prefix of the digests that Digest returns.
+const version = "v3:"
 
 // identity has the fields of a request that define the cluster: if one of them changes, the request
 // describes another cluster. A new field of contract.Request is not part of the digest unless it is
 // added here.
 //
-// The digest is computed from the JSON of this type, since version 1. The names and the order of
-// the fields must therefore never change. For the same reason, three fields stay although they are
-// always empty, and Cluster stays although only version 1 uses it.
+// The digest is computed from the JSON of this type. With another name or order of the fields, each installed
+// cluster would count as changed.
 type identity struct {
 	Provisioning      string                     `json:"provisioning"`
 	Namespace         string                     `json:"namespace"`
-	UID               string                     `json:"uid"`     // always empty
-	Cluster           string                     `json:"cluster"` // empty since version 2
 	Slots             []slotIdentity             `json:"slots"`
 	Sets              []setIdentity              `json:"sets,omitempty"`
 	Release           string                     `json:"release,omitempty"`
@@ -37,8 +33,6 @@ type identity struct {
 	NetworkPlugin     string                     `json:"networkPlugin"`
 	PodSubnet         string                     `json:"podSubnet"`
 	ServiceSubnet     string                     `json:"serviceSubnet"`
-	SSHUser           string                     `json:"sshUser"` // always empty
-	SSHPort           int                        `json:"sshPort"` // always 0
 	Vars              map[string]json.RawMessage `json:"vars,omitempty"`
 	SecretVars        map[string]string          `json:"secretVars,omitempty"`
 	API               *contract.API              `json:"api,omitempty"`
@@ -99,7 +93,7 @@ func Digest(r contract.Request) (string, error) {
 	r.Slots = workersSorted(r.Slots, func(s contract.Slot) (string, []string) { return s.Name, s.Roles })
 	r.Sets = workersSorted(r.Sets, func(s contract.Set) (string, []string) { return s.Name, s.Roles })
 	digest, err := digest(identityOf(r))
-	return version2 + digest, err
+	return version + digest, err
 }
 
 // workersSorted returns a copy of items: first the control plane nodes in their original order,
@@ -119,15 +113,6 @@ func workersSorted[T any](items []T, of func(T) (name string, roles []string)) [
 		return cmp.Or(cmp.Compare(worker, otherWorker), cmp.Compare(name, otherName))
 	})
 	return items
-}
-
-// DigestV1 computes the digest that older versions of BPA stored with runs and in the status. With
-// this digest, BPA recognizes the clusters that those versions installed. Unlike Digest, it depends
-// on the label with the cluster's name and on the order of workers.
-func DigestV1(r contract.Request) (string, error) {
-	id := identityOf(r)
-	id.Cluster = r.Cluster
-	return digest(id)
 }
 
 // Inputs returns a digest of everything that can change the result of a run. If it changes, a run

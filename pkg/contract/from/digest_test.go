@@ -46,31 +46,14 @@ spec:
 `
 )
 
-// The wanted digests are those that older versions stored. If DigestV1 returned others, BPA would
-// not recognize the clusters that those versions installed.
-func TestDigestV1StaysAsItWas(t *testing.T) {
-	for text, want := range map[string]string{
-		bareSpec:     "sha256:6d2e7a7d154f5e34b670fcdff82cd5da2ea7427d7569526b14ce922997d6b805",
-		workersSpec:  "sha256:f5fe35078117e11899920753d8dd33ec9ae36420ab00ed36f563f826d5949f9b",
-		setsSpec:     "sha256:75db9ab0044119627864939b288f0694095806df2a4bdb425fc72095a067ab8c",
-		onlySetsSpec: "sha256:1332e5ac442571d9d58f54a2c9cd65d7971475677cdfdb1f182d395c5437cba8",
-		richSpec:     "sha256:a0d71137f9da606306a990b2cfab190e64e8abce819e9959015625cb5d4c976c",
-	} {
-		got, err := DigestV1(requestOf(t, written(t, text)))
-		if err != nil || got != want {
-			t.Errorf("%s, %v; want %s of\n%s", got, err, want, text)
-		}
-	}
-}
-
 // If a digest here changes, BPA treats every installed cluster as changed.
 func TestDigestStaysAsItIs(t *testing.T) {
 	for text, want := range map[string]string{
-		bareSpec:     "v2:sha256:4256be77bce60d681bff9651e5985666d5856a0ab3be044e9cc4c79bde7a4e98",
-		workersSpec:  "v2:sha256:c18e33e70152bc7f7344ad2e96927b746fe8c5b1f3c3841a2ae069263c1ae7ed",
-		setsSpec:     "v2:sha256:d962961059038a0e9f6ed62c63718b7f24445e598d4877dfece99653d8d7e6c4",
-		onlySetsSpec: "v2:sha256:f83b59ecccaf1c124a92fc1ed14335426afd2e2f1acc56b100dfb4580e4d79c6",
-		richSpec:     "v2:sha256:61ed46519693cac605ccbdc6f284c5c2e9075108c9e13460120fae4b7f74b40e",
+		bareSpec:     "v3:sha256:e3ee6daf8fcb16b8dc8cb01ecb963a1938efaea46220b1a052748e4720c7beee",
+		workersSpec:  "v3:sha256:660d0e2b6f4f93cad4421a27a423f4e50f1716f6f7d59523e5f4cea3827ea16f",
+		setsSpec:     "v3:sha256:e04411423785f8959b7f471fc44ec30b48b5fba1c8da621a634b07543218108c",
+		onlySetsSpec: "v3:sha256:c745fb0556641b281596fcd12f09c69ef0b8dd47a450d7b968177efb6d421f61",
+		richSpec:     "v3:sha256:17481f5ffe4e4653954ba83be50d40cbbf422774b528e74b78d6d76b65b51ca7",
 	} {
 		got, err := Digest(requestOf(t, written(t, text)))
 		if err != nil || got != want {
@@ -103,9 +86,6 @@ func TestDigestDependsOnListedFieldsOnly(t *testing.T) {
 	listed := map[string]bool{}
 	for _, name := range jsonNames(reflect.TypeFor[identity]()) {
 		listed[name] = true
-	}
-	for _, name := range []string{"uid", "cluster", "sshUser", "sshPort"} { // these fields are in identity only because version 1 had them
-		delete(listed, name)
 	}
 	request := requestOf(t, written(t, richSpec))
 	was, err := Digest(request)

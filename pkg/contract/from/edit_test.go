@@ -153,7 +153,7 @@ spec:
   masters: [{m-1: {cpu: 8}}]
   workers: [{w-2: {cpu: 4}}, {w-1: {cpu: 16}}]
   nodeSets: [{name: z, count: {active: 2}}, {name: a, count: {active: 1}}]
-status: {installedDigest: 'v2:sha256:1'}
+status: {installedDigest: 'v3:sha256:1'}
 `
 	for field := range reflect.TypeFor[v1alpha1.ProvisioningSpec]().Fields() {
 		if len(edits[field.Name]) == 0 {
@@ -172,7 +172,7 @@ func TestFirstWorkersOfAnInstalledCluster(t *testing.T) {
 spec:
   masters: [{m-1: {cpu: 8}}]
   nodeSets: [{name: cp, role: control-plane, count: {active: 2}}]
-status: {installedDigest: 'v2:sha256:1'}
+status: {installedDigest: 'v3:sha256:1'}
 `
 	check(t, "NodeSets", 0, written(t, text), edit{applied, func(s *v1alpha1.ProvisioningSpec) {
 		s.NodeSets = append(s.NodeSets, v1alpha1.NodeSet{Name: "w", Count: v1alpha1.NodeCount{Active: 1}})

@@ -61,7 +61,7 @@ depot: {url: 'http://10.60.0.1:5000/'}
 	if err != nil {
 		t.Fatal(err)
 	}
-	digest, err1 := DigestV1(request)
+	digest, err1 := Digest(request)
 	inputs, err2 := Inputs(p, request)
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
@@ -75,7 +75,7 @@ depot: {url: 'http://10.60.0.1:5000/'}
 			`{"name":"worker-1","roles":["worker"],"cpu":16,"memory":68719476736,"sriov":true,"qat":true}],` +
 			`"kubernetesVersion":"1.35.4","networkPlugin":"flannel","podSubnet":"10.244.64.0/18","serviceSubnet":"10.233.0.0/18",` +
 			`"sshUser":"root","sshPort":22,"depotURL":"http://10.60.0.1:5000","vars":{"a":true,"b":{"z":[1,null]}}}`,
-		"digest": "sha256:1563b136ef053e8ed6e2b21c385d53997646325487d40d2e3b26175e7403a1f0",
+		"digest": "v3:sha256:999e73f8fea9761ce9797a0dd184e4938adef8a1b34bde0ec32c8fcfaeb56032",
 		"inputs": "sha256:42bb7a72c93adc941fc0dcf458fcb9da4401839c0ed54b9650b5dc70587d1c14",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -333,7 +333,7 @@ func TestNotationsHaveOneDigest(t *testing.T) {
 	stored.Spec.NodeSets[0].Role, stored.Spec.NodeSets[0].WhenUnsatisfiable = "", ""
 	worker := stored.Spec.Workers[0]["w-1"]
 	worker.Disks[0].Type, worker.NICs[0].Count = "ssd", 0
-	for name, digest := range map[string]func(contract.Request) (string, error){"v1": DigestV1, "v2": Digest, "inputs": func(r contract.Request) (string, error) { return Inputs(stored, r) }} {
+	for name, digest := range map[string]func(contract.Request) (string, error){"digest": Digest, "inputs": func(r contract.Request) (string, error) { return Inputs(stored, r) }} {
 		want, err1 := digest(requestOf(t, written(t, richSpec)))
 		got, err2 := digest(requestOf(t, stored))
 		if err1 != nil || err2 != nil || got != want {

@@ -25,7 +25,7 @@ type ClusterRecord struct {
 }
 
 // ReadClusterRecord reads the record of the cluster. It does not exist before the first installation is
-// complete, nor if an older build of BPA installed the cluster.
+// complete, nor if somebody has deleted it.
 func ReadClusterRecord(ctx context.Context, store Store) (*ClusterRecord, error) {
 	text, err := store.Get(ctx, contract.KeyInstalled)
 	if err != nil {

@@ -19,7 +19,7 @@ func (c Contact) HasJoined(in Input, n contract.Node, joined []string) bool {
 
 // ReadJoined returns the UIDs of the hosts on which a playbook has succeeded. These are the hosts of
 // the record of the cluster, and those that joined in a run that failed later, before it wrote the
-// record. If nothing is stored, an older build of BPA has installed the cluster. Then ReadJoined
+// record. If nothing is stored, this is the first attempt to install, or the ConfigMap was lost. Then ReadJoined
 // stores the installed hosts: in a later attempt, in.Request.Installed also has the new hosts.
 func ReadJoined(ctx context.Context, in Input, store Store, members *ClusterRecord) ([]string, error) {
 	joined, stored, err := parseJoined(ctx, store)

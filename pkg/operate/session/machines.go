@@ -78,8 +78,8 @@ func (c Contact) IsOurs(in Input, n contract.Node, r machine.Report) bool {
 }
 
 // CheckFree returns an error if a Kubernetes of another owner is on the machine. It accepts the hosts
-// on which, as the controller knows, a node of this cluster is or may be. An older build of BPA has
-// written no file on these machines.
+// on which, as the controller knows, a node of this cluster is or may be: the file on such a machine, and the record,
+// may be lost.
 func (c Contact) CheckFree(in Input, n contract.Node, r machine.Report) error {
 	if len(r.Kubernetes) == 0 || c.IsOurs(in, n, r) || slices.Contains(in.Request.Installed, n.Host) {
 		return nil

@@ -25,8 +25,8 @@ type HostRecord struct {
 	exists bool // the ConfigMap has the key
 }
 
-// ReadHostRecord reads the record. If it does not exist, a build of BPA without the record may have
-// changed every host that has a pinned host key. These hosts are HostUsed.
+// ReadHostRecord reads the record. If it does not exist although a host key is pinned, it was lost: see Begin. Every host
+// that has a pinned host key is then HostUsed, because it may have been changed.
 func ReadHostRecord(ctx context.Context, store Store, pins ssh.Pins) (*HostRecord, error) {
 	text, err := store.Get(ctx, contract.KeyHosts)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -52,7 +52,7 @@ func ReadHostRecord(ctx context.Context, store Store, pins ssh.Pins) (*HostRecor
 }
 
 // Begin writes the record if it does not exist. The caller calls it before it stores the first host
-// key. A ConfigMap with host keys and without a record then comes from an older build.
+// key. A ConfigMap with host keys and without a record has then lost it.
 func (r *HostRecord) Begin(ctx context.Context) error {
 	if r.exists {
 		return nil

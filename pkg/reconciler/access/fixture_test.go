@@ -94,7 +94,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, clock: clock.NewFakePassiveClock(time.Now().Add(-300 * 24 * time.Hour)), site: fake.NewClientset(), recorder: record.NewFakeRecorder(100)}
 	w.p = &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: name, UID: "uid-1"}}
-	w.p.Status.InstalledDigest = "v2:sha256:1"
+	w.p.Status.InstalledDigest = "v3:sha256:1"
 	w.p.Status.Run = &v1alpha1.RunStatus{Name: "edge-1-install-1", CompletionTime: &metav1.Time{Time: w.clock.Now()}}
 	w.app = newApplication(t, w.clock)
 	w.caches.provisionings = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})

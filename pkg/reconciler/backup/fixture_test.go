@@ -67,7 +67,7 @@ func edge(changes ...func(*v1alpha1.Provisioning)) *v1alpha1.Provisioning {
 	p := &v1alpha1.Provisioning{
 		ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: "edge-1", UID: "uid-p"},
 		Spec:       v1alpha1.ProvisioningSpec{Masters: []map[string]v1alpha1.Master{{"m-1": {}}}},
-		Status:     v1alpha1.ProvisioningStatus{InstalledDigest: "v2:sha256:1"},
+		Status:     v1alpha1.ProvisioningStatus{InstalledDigest: "v3:sha256:1"},
 	}
 	for _, change := range changes {
 		change(p)

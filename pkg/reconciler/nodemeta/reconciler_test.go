@@ -53,7 +53,7 @@ func newWorld(t *testing.T) *world {
 	w.p.Spec.NodeSets = []v1alpha1.NodeSet{{Name: "w", NodeMetadata: v1alpha1.NodeMetadata{
 		Labels: map[string]string{"pool": "a"}, Taints: []v1alpha1.NodeTaint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}},
 	}}}
-	w.p.Status.InstalledDigest = "v2:sha256:1"
+	w.p.Status.InstalledDigest = "v3:sha256:1"
 	w.p.Status.Nodes = []v1alpha1.NodeStatus{
 		{Name: "w-1", NodeSet: "w", State: v1alpha1.NodeReady, HostLabels: map[string]string{corev1.LabelTopologyZone: "rack-1", "pool": "of the host"}},
 		{Name: "w-2", NodeSet: "w", State: v1alpha1.NodeNotReady},

@@ -136,7 +136,7 @@ func TestUpgradeIsNoChange(t *testing.T) {
 // recognizes the cluster. It keeps the stored digest, so that the next build recognizes the cluster
 // too.
 func TestTwoUpgrades(t *testing.T) {
-	const stored = "v2:computed-by-the-first-build"
+	const stored = "v3:computed-by-the-first-build"
 	started := func(status corev1.ConditionStatus, digest string) *tekton.PipelineRun {
 		return run(edge(), 2, ended(status, "Failed"), func(pr *tekton.PipelineRun) { pr.Annotations[contract.AnnotationRequestDigest] = digest })
 	}
@@ -148,7 +148,7 @@ func TestTwoUpgrades(t *testing.T) {
 		"no run":       {stored, nil, plan.ReasonInstalled},
 		"a failed run": {stored, started(corev1.ConditionFalse, stored), "RunFailed"},
 		"the run":      {stored, started(corev1.ConditionTrue, stored), plan.ReasonInstalled},
-		"a status that the second build has replaced": {"v2:computed-by-the-second-build", nil, plan.ReasonInstalled},
+		"a status that the second build has replaced": {"v3:computed-by-the-second-build", nil, plan.ReasonInstalled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := edge()

@@ -69,10 +69,12 @@ func makePod(f *Fleet, host string) *corev1.Pod {
 				Env:             env,
 				TTY:             true,
 				SecurityContext: &corev1.SecurityContext{Privileged: &yes},
-				ReadinessProbe: &corev1.Probe{
+				// The pod is ready when sshd has answered once. sshd starts a process for each connection, so a probe for life would take a
+				// good part of the processors.
+				StartupProbe: &corev1.Probe{
 					ProbeHandler:     corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(22)}},
 					PeriodSeconds:    1,
-					FailureThreshold: 2,
+					FailureThreshold: 1800,
 				},
 				VolumeMounts: []corev1.VolumeMount{
 					{Name: "run", MountPath: "/run"}, {Name: "tmp", MountPath: "/tmp"}, {Name: "key", MountPath: "/etc/lab"},
