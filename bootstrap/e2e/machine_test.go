@@ -42,7 +42,7 @@ func siteOf(l layout.Layout) layout.Layout {
 // TestAddressOfTheSite asks the depot and the API server at the address and the name that servers and people use.
 func TestAddressOfTheSite(t *testing.T) {
 	for _, c := range []struct{ ca, port, path string }{
-		{state.DepotCA(), layout.DepotTLSPort, "/v2/"}, {filepath.Join(state.PKI(), "ca.crt"), layout.APIServerPort, "/livez"},
+		{state.DepotCA(), layout.DepotTLSPort, "/ca.crt"}, {filepath.Join(state.PKI(), "ca.crt"), layout.APIServerPort, "/livez"},
 	} {
 		ca, err := os.ReadFile(c.ca)
 		if err != nil {

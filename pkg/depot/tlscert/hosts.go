@@ -48,8 +48,7 @@ func spell(host string) string {
 // askedFor returns the hosts for the certificate of a client. It returns as few as possible: the
 // client may trust an earlier certificate of the authority, and would refuse a server certificate
 // with a host that the earlier certificate does not permit. A client that sends no name has
-// connected to an address. This address is the local address of the connection, unless it was
-// translated on the way.
+// connected to an address: see reachedAt.
 func (a *Authority) askedFor(hello *tls.ClientHelloInfo) []string {
 	if hello.ServerName != "" {
 		return oneOf(spell(hello.ServerName), a.hosts)
@@ -61,7 +60,7 @@ func (a *Authority) askedFor(hello *tls.ClientHelloInfo) []string {
 	}
 	reached := ""
 	if hello.Conn != nil {
-		reached, _, _ = net.SplitHostPort(hello.Conn.LocalAddr().String())
+		reached = reachedAt(hello.Conn)
 	}
 	return oneOf(spell(reached), texts)
 }
