@@ -23,7 +23,7 @@ lab     := $(BPA_STATE)/bin/lab
 
 # debian installs Debian packages ($(2)) if a program ($(1)) is missing. It updates apt's lists first, because
 # a fresh machine has none. RUNLEVEL=1 keeps apt from starting services.
-debian = command -v $(1) >/dev/null || { apt-get update -q && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(2); }
+debian = command -v $(1) >/dev/null || flock /run/lock/bpa-debian $(SHELL) -ec 'apt-get update -q && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(2)'
 
 .PHONY: help
 help: ## Show this help
@@ -109,6 +109,7 @@ stories-test-year     := TestYear
 left-out := e2e-life e2e-hosts e2e-upgrade e2e-patch e2e-configure e2e-plugins e2e-software e2e-restore e2e-api e2e-families e2e-vip e2e-machine e2e-same integration-long test-power test-boot test-ansible test-year
 
 empty :=
+comma := ,
 # stories runs the stories of the target on real clusters, one after the other, with a time limit ($(1)).
 stories = go test ./test/e2e -tags e2e -run '^($(subst $(empty) ,|,$(stories-$@)))$$' -count=1 -v -timeout $(1)
 # proved leaves out a long test whose files have not changed since it passed: see the script.
@@ -118,7 +119,7 @@ long = @[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make
 
 .PHONY: test test-long test-icn unit integration integration-long survival e2e $(left-out)
 test: ## Run unit, integration, survival and e2e tests, say how long each part took, and name the tests that are left out
-	@hack/parts.sh unit build integration survival e2e
+	@hack/parts.sh build unit,integration survival e2e
 	@hack/tested.sh report $(left-out)
 test-long: ## Run the tests that make test leaves out (hours)
 	@failed=; for target in $(left-out); do $(MAKE) --no-print-directory "$$target" || failed="$$failed $$target"; done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
@@ -133,7 +134,7 @@ integration: build ## Test with real servers and clients: kube-apiserver, Metal3
 	$(call debian,openssl,openssl)
 	$(call debian,curl,curl)
 	$(call debian,python3,python3 python3-venv)
-	python3 -c 'import ensurepip' || { apt-get update -q && apt-get install -qy --no-install-recommends python3-venv; }
+	python3 -c 'import ensurepip' || flock /run/lock/bpa-debian $(SHELL) -ec 'apt-get update -q && apt-get install -qy --no-install-recommends python3-venv'
 	$(call debian,gpg,gpg)
 	$(call debian,qemu-img,qemu-utils)
 	$(call debian,sgdisk,gdisk)
@@ -181,7 +182,7 @@ survival: build ## Kill, "reboot" and take down a second bootstrap machine in a 
 
 e2e: up plugin ansible-core ## Run the parts of e2e beside each other, because each waits for its clusters half of the time
 ifneq ($(KUBESPRAY),)
-	@hack/parts.sh --beside $(parts-e2e)
+	@hack/parts.sh $(subst $(empty) ,$(comma),$(parts-e2e))
 else
 	go test ./test/e2e -tags e2e -run '^TestStandIn$$' -count=1 -v -timeout 20m
 	@echo 'LEFT OUT: all other tests of e2e, because this machine has no kubespray. To run them: make kubespray && make e2e'

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Runs make targets and says at the end how long each took, and what failed in those that failed.
-#   hack/parts.sh TARGET...           one after the other, until one fails
-#   hack/parts.sh --beside TARGET...  all at the same time, each to its end
+#   hack/parts.sh TARGET...  one after the other, until one fails; those of A,B at the same time, each to its end
 # The output of each target stays in $BPA_STATE/log/TARGET.log.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -41,18 +40,12 @@ failures() {
   awk '/^ *(--- (FAIL|PASS)|=== RUN|panic:)|^ +[a-z0-9_]+\.go:[0-9]+: /{more = 4; print; next} more-- > 0 {print}' "$logs/$1.log" | cut -c1-400 | tail -n 60
 }
 
-begin=0
-if [ "$1" = --beside ]; then
-  for target in "${@:2}"; do start "$target"; done
+for group in "$@"; do
+  begin=$SECONDS
+  for target in ${group//,/ }; do start "$target"; done
   while [ "${#targets[@]}" -gt 0 ]; do await; done
-else
-  for target in "$@"; do
-    begin=$SECONDS
-    start "$target"
-    await
-    [ "$status" -eq 0 ] || break
-  done
-fi
+  [ "$status" -eq 0 ] || break
+done
 for target in $failed; do failures "$target"; done
 printf 'Time of each part:\n%s  %-12s %6d s\n' "$table" together "$SECONDS"
 exit "$status"

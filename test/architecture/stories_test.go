@@ -57,7 +57,7 @@ func TestEachStoryHasOneTarget(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("number of targets of each story (-want +got):\n%s", diff)
 	}
-	runs := regexp.MustCompile(`(?m)^test:.*\n\t@hack/parts\.sh .*\be2e( |$)(?s:.*)^e2e:.*\nifneq.*\n\t@hack/parts\.sh --beside \$\(parts-e2e\)$`)
+	runs := regexp.MustCompile(`(?m)^test:.*\n\t@hack/parts\.sh .*\be2e( |$)(?s:.*)^e2e:.*\nifneq.*\n\t@hack/parts\.sh \$\(subst .*,\$\(parts-e2e\)\)$`)
 	if !runs.Match(text) || len(want) == 0 {
 		t.Errorf("make test does not run the parts of e2e, or there are no stories: %v", slices.Sorted(maps.Keys(want)))
 	}
