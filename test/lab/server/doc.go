@@ -1,6 +1,5 @@
 // Package server runs lab nodes as containers of runc alone, so that they outlive the bootstrap machine: those of package fleet are
-// pods, which end with its kubelet. They have a bridge of their own, which is connected to that of the pods.
+// pods, which end with its kubelet. They are on a network of their own, to which the machine has a link, as to that of a site.
 //
-// Invariant: a server needs nothing of the bootstrap machine but a connection to its bridge. After a restore of the machine, Connect
-// must be called again.
+// Invariant: a server needs nothing of the bootstrap machine but its address on that network.
 package server

@@ -15,17 +15,11 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// bridge is the bridge of the bootstrap machine's pods, and gateway its address. Pods get addresses from .10 on. The servers are
-// connected to a bridge of their own, the network switch, so that they reach each other without the machine.
-const (
-	bridge     = "bpa0"
-	network    = "lab0"
-	uplink     = "lab-uplink"
-	gateway    = "10.60.0.1"
-	nameserver = "10.60.0.1"
-)
+// network is the bridge to which the servers are connected: their network switch. The machine has a link to it, as to the
+// network of a site. test/e2e/machine makes both.
+const network = "lab0"
 
-// Server is a lab node. Its address is one of 10.60.0.2 to 10.60.0.9, which no pod gets.
+// Server is a lab node.
 type Server struct {
 	Name    string
 	Address string
@@ -80,28 +74,6 @@ func Start(ctx context.Context, folder, name, address string, login ssh.PublicKe
 	return s, nil
 }
 
-// Connect plugs the network switch of the servers into the bridge of the machine, also into a new one: `machine down` removes
-// the bridge with all links that are connected to it.
-func Connect(ctx context.Context) error {
-	if err := run(exec.CommandContext(ctx, "ip", "link", "show", network)); err != nil {
-		if err := run(exec.CommandContext(ctx, "ip", "link", "add", network, "up", "type", "bridge")); err != nil {
-			return err
-		}
-	}
-	const other = "lab-machine"
-	_ = run(exec.CommandContext(ctx, "ip", "link", "delete", uplink)) // of an earlier machine, or none
-	for _, args := range []string{
-		"link add " + uplink + " type veth peer name " + other,
-		"link set " + uplink + " master " + network + " up",
-		"link set " + other + " master " + bridge + " up",
-	} {
-		if err := run(exec.CommandContext(ctx, "ip", strings.Fields(args)...)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Run runs a shell command on the server as root and returns its output.
 func (s *Server) Run(ctx context.Context, command string) (string, error) {
 	out, err := exec.CommandContext(ctx, "runc", "--root", s.runtime(), "exec", s.Name, "sh", "-c", command).CombinedOutput()
@@ -131,7 +103,7 @@ func (s *Server) plug(ctx context.Context) error {
 		inside("link", "set", "lo", "up"),
 		inside("addr", "add", s.Address+"/24", "dev", "eth0"),
 		inside("link", "set", "eth0", "up"),
-		inside("route", "add", "default", "via", gateway),
+		inside("route", "add", "default", "dev", "eth0"), // there is no router
 	} {
 		if err := run(exec.CommandContext(ctx, "ip", args...)); err != nil {
 			return err
@@ -160,7 +132,7 @@ func (s *Server) furnish(ctx context.Context, image string, login ssh.PublicKey)
 	return errors.Join(
 		os.WriteFile(filepath.Join(etc, "hostname"), []byte(s.Name+"\n"), 0o644),
 		os.WriteFile(filepath.Join(etc, "hosts"), fmt.Appendf(nil, "127.0.0.1 localhost\n%s %s\n", s.Address, s.Name), 0o644),
-		os.WriteFile(filepath.Join(etc, "resolv.conf"), []byte("nameserver "+nameserver+"\n"), 0o644))
+		os.WriteFile(filepath.Join(etc, "resolv.conf"), []byte("# the site has no DNS server\n"), 0o644))
 }
 
 func run(c *exec.Cmd) error {
