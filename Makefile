@@ -140,6 +140,8 @@ integration: build ## Test with real servers and clients: kube-apiserver, Metal3
 	$(call debian,sgdisk,gdisk)
 	$(call debian,parted,parted)
 	$(call debian,udevadm,udev)
+	$(call debian,nft,nftables)
+	$(call debian,iptables,iptables)
 	$(call debian,genisoimage,genisoimage)
 	$(call debian,fuser,psmisc)
 	go test ./pkg/bundle/debian ./pkg/depot/apt ./pkg/depot/tlscert -tags integration -count=1
