@@ -60,11 +60,15 @@ func readSite(l layout.Layout, path string) (text []byte, n layout.Network, err 
 	return text, n, err
 }
 
-// siteStep checks that the network fits this machine, and keeps the file.
+// siteStep checks that the network fits this machine, and keeps the text of a new file. The machine on which a backup was restored
+// can have other interfaces than the one before.
 func siteStep(l layout.Layout, text []byte) step {
 	return step{title: "networks of the site", run: func(ctx context.Context, _ io.Writer) (string, error) {
 		if err := host.CheckSite(ctx, l.Net()); err != nil {
-			return "", err
+			return "", fmt.Errorf("%w\nWrite a file that fits (`machine check-site --print` shows the present one), and use `machine up --site FILE`", err)
+		}
+		if text == nil {
+			return "", nil
 		}
 		return "", site.Store(l, text)
 	}}

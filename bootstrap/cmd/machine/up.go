@@ -35,16 +35,15 @@ func upCommand(l layout.Layout) *cobra.Command {
 			if err := finishRestore(l); err != nil {
 				return err
 			}
-			var steps []step
+			var text []byte
 			if siteFile != "" {
-				text, n, err := readSite(l, siteFile)
-				if err != nil {
+				var n layout.Network
+				if text, n, err = readSite(l, siteFile); err != nil {
 					return err
 				}
 				l.Network = &n
-				steps = append(steps, siteStep(l, text))
 			}
-			if err := runSteps(cmd.Context(), l, "up", append(steps, upSteps(l, source, project, !noBackup)...)); err != nil {
+			if err := runSteps(cmd.Context(), l, "up", append([]step{siteStep(l, text)}, upSteps(l, source, project, !noBackup)...)); err != nil {
 				return err
 			}
 			if project {
