@@ -15,9 +15,13 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// network is the bridge to which the servers are connected: their network switch. The machine has a link to it, as to the
-// network of a site. test/e2e/machine makes both.
-const network = "lab0"
+// switchSpace is the network namespace with the bridge to which the servers are connected, their network switch. The machine has
+// a link to it, as to the network of a site. It is in a namespace of its own, because the firewall of the machine would see each packet
+// twice otherwise. test/e2e/machine makes both.
+const (
+	switchSpace = "switch"
+	network     = "lab0"
+)
 
 // Server is a lab node.
 type Server struct {
@@ -99,7 +103,8 @@ func (s *Server) plug(ctx context.Context) error {
 	for _, args := range [][]string{
 		{"netns", "add", s.namespace()},
 		{"link", "add", s.link(), "type", "veth", "peer", "name", "eth0", "netns", s.namespace()},
-		{"link", "set", s.link(), "master", network, "up"},
+		{"link", "set", s.link(), "netns", switchSpace},
+		{"-n", switchSpace, "link", "set", s.link(), "master", network, "up"},
 		inside("link", "set", "lo", "up"),
 		inside("addr", "add", s.Address+"/24", "dev", "eth0"),
 		inside("link", "set", "eth0", "up"),
@@ -132,7 +137,7 @@ func (s *Server) furnish(ctx context.Context, image string, login ssh.PublicKey)
 	return errors.Join(
 		os.WriteFile(filepath.Join(etc, "hostname"), []byte(s.Name+"\n"), 0o644),
 		os.WriteFile(filepath.Join(etc, "hosts"), fmt.Appendf(nil, "127.0.0.1 localhost\n%s %s\n", s.Address, s.Name), 0o644),
-		os.WriteFile(filepath.Join(etc, "resolv.conf"), []byte("# the site has no DNS server\n"), 0o644))
+		os.WriteFile(filepath.Join(etc, "resolv.conf"), []byte("nameserver 192.0.2.10\n"), 0o644))
 }
 
 func run(c *exec.Cmd) error {
