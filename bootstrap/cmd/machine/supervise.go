@@ -60,12 +60,12 @@ func hooks(l layout.Layout) supervisor.Hooks {
 		},
 		MaintainEvery: time.Minute,
 		Maintain: func(ctx context.Context) (bool, error) {
-			l, err := site.Load(l)
-			if err != nil {
-				return false, err
+			now, wrong := site.Load(l)
+			if wrong != nil { // somebody has edited the copy of the file: certificates and backups must go on
+				now = l
 			}
-			changed, err := renew(l, time.Now())
-			return changed, errors.Join(err, host.PrepareNetwork(ctx, l.Net()), backups.tick(ctx, l, time.Now()), publishBackups(ctx, l))
+			changed, err := renew(now, time.Now())
+			return changed, errors.Join(wrong, err, host.PrepareNetwork(ctx, now.Net()), backups.tick(ctx, now, time.Now()), publishBackups(ctx, now))
 		},
 	}
 }
