@@ -23,7 +23,7 @@ lab     := $(BPA_STATE)/bin/lab
 
 # debian installs Debian packages ($(2)) if a program ($(1)) is missing. It updates apt's lists first, because
 # a fresh machine has none. RUNLEVEL=1 keeps apt from starting services.
-debian = command -v $(1) >/dev/null || flock /run/lock/bpa-debian $(SHELL) -ec 'apt-get update -q && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(2)'
+debian = command -v $(1) >/dev/null || flock Makefile $(SHELL) -ec 'apt-get update -q && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(2)'
 
 .PHONY: help
 help: ## Show this help
@@ -134,7 +134,7 @@ integration: build ## Test with real servers and clients: kube-apiserver, Metal3
 	$(call debian,openssl,openssl)
 	$(call debian,curl,curl)
 	$(call debian,python3,python3 python3-venv)
-	python3 -c 'import ensurepip' || flock /run/lock/bpa-debian $(SHELL) -ec 'apt-get update -q && apt-get install -qy --no-install-recommends python3-venv'
+	python3 -c 'import ensurepip' || flock Makefile $(SHELL) -ec 'apt-get update -q && apt-get install -qy --no-install-recommends python3-venv'
 	$(call debian,gpg,gpg)
 	$(call debian,qemu-img,qemu-utils)
 	$(call debian,sgdisk,gdisk)
